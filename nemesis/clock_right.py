@@ -26,4 +26,5 @@ FAULT = Fault(
     heals=frozenset({Effect.CLOCK_WRONG}),
     band=Band.MARK,
     weight=0.0,
+    by_itself=True,
 )

@@ -23,10 +23,9 @@ SEEN_S_MIN: Final = 98.0
 
 def inject(cluster: Cluster, name: str) -> str:
     """Move the clocks on, then resume; the probe is the time that the process reads as passed meanwhile."""
-    found = cluster.in_force.of(name, Effect.PAUSED)
-    if found is None or not isinstance(found.handle, Reading):
+    before = _suspended(cluster, name)
+    if before is None:
         raise PreconditionError(f"wake {name}: it is not suspended; expected a suspend before")
-    before = found.handle
     rate = clock_fault.rate_of(cluster, name)
     cluster.host.set_clocks(name, Setting(which=Which.BOTH, ahead_s=AHEAD_S, rate=rate), before)
     runs = cluster.host.resume(name)
@@ -41,6 +40,17 @@ def inject(cluster: Cluster, name: str) -> str:
     )
 
 
+def why_not(cluster: Cluster, name: str) -> str:
+    """Return that the node is not suspended; "" if it is."""
+    return f"{name} is not suspended" if _suspended(cluster, name) is None else ""
+
+
+def _suspended(cluster: Cluster, name: str) -> Reading | None:
+    """Return what the process read of its clocks before it was suspended, None if it was not."""
+    found = cluster.in_force.of(name, Effect.PAUSED)
+    return found.handle if found is not None and isinstance(found.handle, Reading) else None
+
+
 FAULT = Fault(
     name="wake",
     doc="resume a suspended process; both its clocks have moved on by 100 s",
@@ -50,5 +60,6 @@ FAULT = Fault(
     heals=frozenset({Effect.PAUSED}),
     band=Band.MARK,
     weight=0.0,
+    why_not=why_not,
     needs=Ability.CLOCKS,
 )

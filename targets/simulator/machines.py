@@ -114,7 +114,9 @@ class SimMachines:
             node.run_clocks(ahead_s=setting.ahead_s, rate=setting.rate)
             return
         ahead_ns = round(setting.ahead_s * NS_PER_S)
-        node.wall = WallClock(ahead_ns=ahead_ns, frozen_ns=now_ns + ahead_ns if setting.frozen else None)
+        frozen_ns = now_ns + ahead_ns if setting.frozen else None
+        # Beside the right time, whatever both clocks have gained before.
+        node.wall = WallClock(ahead_ns=ahead_ns - node.gained_ns(), frozen_ns=frozen_ns)
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable."""

@@ -329,8 +329,11 @@ class Node:
 
     def wall_ns(self) -> int:
         """Return what the wall clock shows, in nanoseconds since the world began."""
-        gained_ns = self.clock.gained_ns if isinstance(self.clock, NodeClock) else 0
-        return self.wall.now_ns(self._world.clock.now_ns, gained_ns)
+        return self.wall.now_ns(self._world.clock.now_ns, self.gained_ns())
+
+    def gained_ns(self) -> int:
+        """Return how far a fault has moved both clocks on."""
+        return self.clock.gained_ns if isinstance(self.clock, NodeClock) else 0
 
     # --- arrivals ----------------------------------------------------------------------------------------------
     def on_frame(self, pipe: Pipe, direction: int, frame: Frame) -> None:

@@ -41,8 +41,9 @@ class NodeClock(Clock):
     def __init__(self, world: Clock, drift: Drift) -> None:
         self.random = world.random
         self._world = world
-        # From `_since_ns` of the world on, at which it showed `_shown_ns`, it runs at `_rate`.
+        # From `_since_ns` of the world on, at which it showed `_shown_ns`, it runs at `_rate`; and what was before.
         self._since_ns, self._shown_ns, self._rate = 0, drift.offset_ns, drift.rate
+        self._before: list[tuple[int, int, int]] = []
         self._drift = drift
 
     @property
@@ -52,7 +53,10 @@ class NodeClock(Clock):
 
     def own(self, world_ns: int) -> int:
         """Return what the clock shows at a time of the world."""
-        return self._shown_ns + (world_ns - self._since_ns) * self._rate // USUAL
+        since_ns, shown_ns, rate = self._since_ns, self._shown_ns, self._rate
+        if world_ns < since_ns:
+            since_ns, shown_ns, rate = next(each for each in reversed(self._before) if each[0] <= world_ns)
+        return shown_ns + (world_ns - since_ns) * rate // USUAL
 
     def at(self, at_ns: int, event: Event) -> None:
         """Plan an event for when the clock shows that time."""
@@ -63,9 +67,9 @@ class NodeClock(Clock):
 
     @property
     def gained_ns(self) -> int:
-        """How far it is ahead of where it would be if it had never been set."""
+        """How far it is ahead of where it would be if it had never been set, in the world's seconds."""
         unset_ns = self._drift.offset_ns + self._world.now_ns * self._drift.rate // USUAL
-        return self.now_ns - unset_ns
+        return (self.now_ns - unset_ns) * USUAL // self._drift.rate
 
     def go_on(self, *, ahead_ns: int, rate: int, planned: Callable[[Event], bool]) -> None:
         """
@@ -77,6 +81,7 @@ class NodeClock(Clock):
         """
         own = self.own
         shown = {event_ns: own(event_ns) for event_ns in self._world.times(planned)}
+        self._before.append((self._since_ns, self._shown_ns, self._rate))
         self._shown_ns, self._since_ns = self.now_ns + ahead_ns, self._world.now_ns
         self._rate = self._drift.rate * rate // USUAL
         self._world.replan(planned, {event_ns: self._when(at_ns) for event_ns, at_ns in shown.items()})
