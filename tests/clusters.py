@@ -17,6 +17,8 @@ from harness.environment.machines import RealMachines, open_machines
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address, Launch
+from harness.scenario.file import Step
+from harness.scenario.steps import Inject
 from targets.broker_target import BrokerTarget
 from tests.specs import cluster_spec
 
@@ -58,6 +60,8 @@ def running(
     power_tier: str = "watermark",
     settings: Mapping[str, Any] | None = None,
     releases: Mapping[str, str] | None = None,
+    faults: Sequence[str] = (),
+    host: str = "local",
 ) -> Iterator[Cluster]:
     """
     Start a cluster with every node running and the first one as controller; close it after the block.
@@ -71,14 +75,18 @@ def running(
         power_tier: the host's power tier.
         settings: broker settings to change.
         releases: node -> its own protocol, as in a rolling upgrade.
+        faults: the faults for which the nodes must be able to do more than others.
+        host: where the nodes run.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
+    spec = cluster_spec(target, protocol, ids, replicas)
+    steps = tuple(Step(line=line, act=Inject(name, ())) for line, name in enumerate(faults, start=1))
     cluster = open_machines(
-        cluster_spec(target, protocol, ids, replicas),
+        replace(spec, scenario=replace(spec.scenario, steps=steps)),
         run_dir,
         History(run_dir / "history.jsonl"),
-        make_host=HOSTS["local"],
+        make_host=HOSTS[host],
         target=target,
         zookeeper=zookeeper,
         power_tier=power_tier,

@@ -40,7 +40,8 @@ _NAMED_MAX: Final = 5
 _SLOW: Final = 4
 # Effects under which a node may register, and not live, be connected or be in time to report it.
 _KEEPS: Final = frozenset(
-    {effect for effect in Effect if effect.leaves_zookeeper} | {Effect.PAUSED, Effect.CLOCK_WRONG, Effect.DISK_GONE}
+    {effect for effect in Effect if effect.leaves_zookeeper}
+    | {Effect.PAUSED, Effect.CLOCK_WRONG, Effect.DISK_GONE}
 )
 
 KINDS: Final = (

@@ -41,7 +41,7 @@ class NodeClock(Clock):
     def __init__(self, world: Clock, drift: Drift) -> None:
         self.random = world.random
         self._world = world
-        # From `_since_ns` of the world on, at which it showed `_shown_ns`, it runs at `_rate`; and what was before.
+        # From `_since_ns` of the world on, when it showed `_shown_ns`, it runs at `_rate`; and what was before.
         self._since_ns, self._shown_ns, self._rate = 0, drift.offset_ns, drift.rate
         self._before: list[tuple[int, int, int]] = []
         self._drift = drift

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.cluster.in_force import InForce
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
 from nemesis import NEMESES
@@ -117,9 +118,25 @@ def test_election_makes_sense_for_all_where_apache_kafka_could_grant_it(
 
 @pytest.mark.parametrize("step", ["disk-full A", "flush-error A"])
 def test_fault_is_not_applicable_where_machines_lack_what_it_needs(step: str) -> None:
-    poor, rich = (SimpleNamespace(lacks=lambda _, why=why: why) for why in ("host local has none", ""))
+    poor, rich = (
+        SimpleNamespace(lacks=lambda _, why=why: why, unfit=lambda *_: "") for why in ("host local has none", "")
+    )
     links: Any = Links()
     assert "host local has none" == why_not(read(step), cluster(host=poor), links, NEMESES)
     assert "" == why_not(read(step), cluster(host=rich), links, NEMESES)
     paused = cluster(host=rich, paused={"A"})
     assert "A is paused" == why_not(read(step), paused, links, NEMESES)
+
+
+def test_clock_fault_is_not_applicable_to_a_process_that_was_started_with_other_clocks() -> None:
+    links: Any = Links()
+    host = SimpleNamespace(lacks=lambda _: "", unfit=lambda name, ability: f"{name} has no {ability.value}")
+    assert "A has no clocks" == why_not(read("clock-fast A"), cluster(host=host), links, NEMESES)
+    assert "A has no wall-clock" == why_not(read("clock-back A"), cluster(host=host), links, NEMESES)
+
+
+def test_node_that_is_paused_and_not_suspended_cannot_wake() -> None:
+    links: Any = Links()
+    able = SimpleNamespace(lacks=lambda _: "", unfit=lambda *_: "")
+    paused = cluster(host=able, paused={"A"}, in_force=InForce())
+    assert "A is not suspended" == why_not(read("wake A"), paused, links, NEMESES)

@@ -16,7 +16,6 @@ from targets.broker.core.messages import FetchRequest, TopicPartition
 from targets.broker.core.state import Replica, Role, State
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node import Node
-from targets.simulator.node import Node
 from targets.simulator.world import World
 
 # What timers of other steps may add.
