@@ -79,9 +79,7 @@ def test_topic_may_have_dots_and_dashes() -> None:
 
 
 def test_java_prints_both_clocks_beside_the_stop_for_a_dump_of_its_threads() -> None:
-    line = (
-        '[1795636294793ms][35319088519186ns] Safepoint "PrintThreads", Time since last: 346428872 ns'
-    )
+    line = '[1795636294793ms][35319088519186ns] Safepoint "PrintThreads", Time since last: 346428872 ns'
     assert (1_795_636_294_793_000_000, 35_319_088_519_186) == clocks(line)
     assert clocks(line.replace("PrintThreads", "G1CollectForAllocation")) is None
     assert clocks(f"[2026-01-01 00:00:00,000] INFO {line}") is None
