@@ -112,7 +112,8 @@ def nemeses() -> str:
         "nemesis/__init__.py",
         "Each fault has an injection, a probe that verifies its effect, and a healing before the final reads.\n"
         "If a probe sees no effect, the schedule ends and the run is unknown.\n"
-        "[power-loss.md](power-loss.md) explains how a node loses power, [clocks.md](clocks.md) how its clocks are set.",
+        "[power-loss.md](power-loss.md) explains how a node loses power, [clocks.md](clocks.md) how its clocks "
+        "are set.",
         markdown.table(
             ("fault", "does", "and its probe", "effect on the node", "healed by", "shaded in timelines"), rows
         ),
