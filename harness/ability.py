@@ -14,16 +14,17 @@ class Ability(StrEnum):
     """
     Something that not every host can do to its nodes.
 
-    CLOCKS: set the clock of one node apart from all others. DISK_FULL: let a node's disk run out of space.
-    DISK_ERRORS: have its writes and flushes fail with EIO. DISK_READ_ERRORS: have its reads fail with EIO.
-    DISK_READ_ONLY: have every change of it fail with EROFS. DISK_SLOW: have its calls take longer. LOST_DISKS:
-    replace a node's disk by an empty one. TORN_POWER_LOSS: lose a part of what was not flushed.
-    BIT_ROT: change a byte of its files. OWN_ZOOKEEPER:
-    start a ZooKeeper server for one run alone. ENSEMBLE: start three, of which one leads. CLIENT_PROCESSES: let a
-    workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers through links that can
-    be cut.
+    WALL_CLOCK: set the wall clock of one node apart from all others. CLOCKS: have the wall clock and the monotonic
+    clock of one node run otherwise than all others. DISK_FULL: let a node's disk run out of space. DISK_ERRORS:
+    have its writes and flushes fail with EIO. DISK_READ_ERRORS: have its reads fail with EIO. DISK_READ_ONLY: have
+    every change of it fail with EROFS. DISK_SLOW: have its calls take longer. LOST_DISKS: replace a node's disk by
+    an empty one. TORN_POWER_LOSS: lose a part of what was not flushed. BIT_ROT: change a byte of its files.
+    OWN_ZOOKEEPER: start a ZooKeeper server for one run alone. ENSEMBLE: start three, of which one leads.
+    CLIENT_PROCESSES: let a workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers
+    through links that can be cut.
     """
 
+    WALL_CLOCK = "wall-clock"
     CLOCKS = "clocks"
     DISK_FULL = "disk-full"
     DISK_ERRORS = "disk-errors"

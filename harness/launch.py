@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from harness.clocks import Which
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
@@ -64,6 +66,7 @@ class Launch:
         files: name -> text of the files to write to conf_dir.
         env: additional environment variables.
         library: a folder of this machine that the node reads, None for none.
+        clocks: the clocks that can be set apart from the machine's, None for none.
     """
 
     argv: tuple[str, ...]
@@ -71,3 +74,4 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
     runtime: Runtime = Runtime.PYTHON
     library: Path | None = None
+    clocks: Which | None = None

@@ -12,6 +12,8 @@ CONDITION_POLL_S: Final = 0.005
 DISK_ERROR_S_MAX: Final = 5.0
 
 PROCESS_START_S_MAX: Final = 30.0
+# How long a process may take to print its clocks; one whose clocks run slowly takes longer than others.
+CLOCKS_ANSWER_S_MAX: Final = 10.0
 PROCESS_END_S_MAX: Final = 10.0
 ZOOKEEPER_START_S_MAX: Final = 30.0
 ZOOKEEPER_SOCKET_S_MAX: Final = 10.0

@@ -13,11 +13,17 @@ def inject(cluster: Cluster, name: str) -> str:
     return cluster.host.pause(name)
 
 
+def probe(cluster: Cluster, name: str) -> str:
+    """Return that the process runs, "" while it is stopped."""
+    return "" if cluster.host.paused(name) else "its process runs; expected it stopped"
+
+
 FAULT = Fault(
     name="pause",
     doc="SIGSTOP the process (docker pause in a container)",
     inject=inject,
     heal=resume.inject,
+    probe=probe,
     effect=Effect.PAUSED,
     band=Band.PAUSED,
 )

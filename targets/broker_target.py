@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -29,6 +30,7 @@ SETTINGS: Final = {
     "controller_backoff_ms": 50,
     "register_backoff_ms": 50,
 }
+_CLOCKS: Final = re.compile(r" clocks: wall_ns=(?P<wall>\d+) monotonic_ns=(?P<monotonic>\d+)$")
 
 
 class BrokerTarget:
@@ -123,6 +125,11 @@ class BrokerTarget:
         """Return None: this broker emits events."""
         del line
         return None
+
+    def clocks(self, line: str) -> tuple[int, int] | None:
+        """Return what targets/broker/serving.py prints of its clocks."""
+        found = _CLOCKS.search(line)
+        return None if found is None else (int(found["wall"]), int(found["monotonic"]))
 
     def client(self, rules: Mapping[str, str]) -> str:
         """Return the client that sends every request once."""

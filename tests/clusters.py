@@ -17,6 +17,8 @@ from harness.environment.machines import RealMachines, open_machines
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address, Launch
+from harness.scenario.file import Step
+from harness.scenario.steps import Inject
 from targets.broker_target import BrokerTarget
 from tests.specs import cluster_spec
 
@@ -59,6 +61,7 @@ def running(
     settings: Mapping[str, Any] | None = None,
     releases: Mapping[str, str] | None = None,
     nemeses: Sequence[str] = (),
+    faults: Sequence[str] = (),
     host: str = "local",
     own_servers: int = 0,
     client_links: bool = False,
@@ -76,14 +79,17 @@ def running(
         settings: broker settings to change.
         releases: node -> its own protocol, as in a rolling upgrade.
         nemeses: the faults that the cluster's machines must be able to do.
+        faults: the faults for which the nodes must be able to do more than others, as steps of the schedule.
         host: the host of the nodes.
         own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
         client_links: whether clients reach brokers through the fabric.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
+    spec = cluster_spec(target, protocol, ids, replicas, nemeses=nemeses)
+    steps = tuple(Step(line=line, act=Inject(name, ())) for line, name in enumerate(faults, start=1))
     cluster = open_machines(
-        cluster_spec(target, protocol, ids, replicas, nemeses=nemeses),
+        replace(spec, scenario=replace(spec.scenario, steps=steps)),
         run_dir,
         History(run_dir / "history.jsonl"),
         make_host=HOSTS[host],

@@ -8,6 +8,7 @@ from typing import Final
 
 from checkers.facts.moments import Moment, anomaly, margin_ns, moments, states
 from checkers.facts.view import at, setup_of
+from checkers.facts.wrong_clocks import clock_was_wrong
 from harness.effect import ON_ZOOKEEPER, nature_of
 from harness.events import Cut, Delay, Double, Follower, Hold, Injection, IsrChanged, Leader, Started, World
 from harness.model import Anomaly, Kind, Op, OpType, events_of
@@ -42,7 +43,8 @@ def lagging(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """
     Yield members that stay in the ISR although they have not reached a past log end for over twice the lag.
 
-    A leader that was hurt, or whose ZooKeeper was, proves nothing; nor does one that ZooKeeper has replaced.
+    A leader that was hurt, or whose ZooKeeper was, proves nothing; nor does one whose clocks were wrong, or that
+    ZooKeeper has replaced.
 
     Source:  KIP-16: caught up means that it has fetched all that the leader had within replica.lag.time.max.ms.
     """
@@ -103,6 +105,9 @@ def _late(  # noqa: PLR0917
     for member, behind in list(term.behind.items()):
         late = now.time_ns - behind.since.time_ns > allowed
         if not late or any(term.op.time_ns <= time <= now.time_ns for time in hurt.get(term.leader, ())):
+            continue
+        # It measures lag by its own clocks.
+        if clock_was_wrong(ops, term.leader, behind.since.time_ns, now.time_ns):
             continue
         # ZooKeeper names this leader and epoch, with the member, from then until now.
         if any(s.epoch > term.epoch for op, s in states(ops) if op.index < now.index):

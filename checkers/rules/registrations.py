@@ -38,9 +38,11 @@ _Break: TypeAlias = tuple[str, tuple[int, ...]]
 _NAMED_MAX: Final = 5
 # A watch that is later than the margin is no contradiction by itself; one that is so much later is.
 _SLOW: Final = 4
-# Effects under which a node may register, and not live or be connected to report it.
+# Effects under which a node may register, and not live, be connected or be in time to report it.
 _KEEPS: Final = frozenset(
-    {effect for effect in Effect if effect.leaves_zookeeper} | {Effect.PAUSED, Effect.DISK_GONE} | ON_ZOOKEEPER
+    {effect for effect in Effect if effect.leaves_zookeeper}
+    | {Effect.PAUSED, Effect.CLOCK_WRONG, Effect.DISK_GONE}
+    | ON_ZOOKEEPER
 )
 
 KINDS: Final = (

@@ -12,6 +12,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,8 @@ TOKEN_VARIABLE: Final = "FENCEPOST_TOKEN"
 # States of /proc/PID/stat: a zombie or dead; stopped by a signal or a tracer.
 _ENDED: Final = "ZX"
 _STOPPED: Final = "Tt"
+# What libfaketime makes for its process, and leaves when that is killed (src/libfaketime.c, ft_shm_create).
+_SHARED: Final = ("/dev/shm/faketime_shm_{pid}", "/dev/shm/sem.faketime_sem_{pid}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +110,15 @@ def end(identity: Identity) -> bool:
     """SIGKILL exactly this process and wait until it has ended; return False if it does not in time."""
     send(identity, signal.SIGKILL)
     return ended_within(identity, limits.PROCESS_END_S_MAX)
+
+
+def remove_shared(pid: int) -> None:
+    """Remove what a preloaded libfaketime left in /dev/shm; do nothing while a process with that pid is alive."""
+    found = identity_of(pid)
+    if found is None or not is_alive(found):
+        for name in _SHARED:
+            with suppress(OSError):  # another user's, whose process had that pid too
+                Path(name.format(pid=pid)).unlink(missing_ok=True)
 
 
 def bearers(token: str, since: int, mark: Path | None = None) -> Iterator[Identity]:

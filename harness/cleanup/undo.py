@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.cleanup import chains, mounts
-from harness.cleanup.process import Identity, bearers, boot_id, end
+from harness.cleanup.process import Identity, bearers, boot_id, end, remove_shared
 from harness.model import UsageError
 
 Fields = Mapping[str, Any]
@@ -36,6 +36,8 @@ def _process(fields: Fields) -> str:
     if "pid" in fields:
         targets.append(Identity(pid=fields["pid"], start=fields["start"], boot=fields["boot"]))
     left = [str(target.pid) for target in targets if not end(target)]
+    for target in targets:
+        remove_shared(target.pid)
     return f"process {', '.join(left)}: alive after SIGKILL" if left else ""
 
 

@@ -38,6 +38,8 @@ class Fault:
             (harness/random_schedule/profile.py); 0 for a fault that is never drawn.
         everywhere: it hits all nodes of the run, whichever a step names: ZooKeeper is lost to all, say.
         by_itself: the process does it, so a paused one cannot.
+        why_not: returns why it is not applicable to a node now, beyond what its effects say; "" if it is. A random
+            schedule skips it then, and says why.
         needs: what a machine must be able to do for it, None for what every machine can. Where a machine cannot, a
             command that names the fault is refused, and a random schedule skips it; both say why.
     """
@@ -52,6 +54,7 @@ class Fault:
     heals: frozenset[Effect] = frozenset()
     weight: float = 1.0
     by_itself: bool = False
+    why_not: Callable[[Cluster, str], str] | None = None
     needs: Ability | None = None
     everywhere: bool = False
 

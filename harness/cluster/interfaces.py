@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from harness.ability import Ability
 from harness.bit_rot import Flip, Where
+from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.cluster.target import PartitionTruth
 from harness.logdir.scan import ReplicaLog
@@ -50,6 +51,9 @@ class Machines(Protocol):
     def lacks(self, ability: Ability) -> str:
         """Return why these machines cannot do it, "" if they can."""
 
+    def unfit(self, name: str, ability: Ability) -> str:
+        """Return why this node's process, as it was started, cannot have it done to it, "" if it can."""
+
     def boot(self, name: str) -> None:
         """Start the node's process; raise UsageError if it dies at once."""
 
@@ -65,8 +69,17 @@ class Machines(Protocol):
     def pause(self, name: str) -> str:
         """Suspend the process."""
 
+    def paused(self, name: str) -> bool:
+        """Return True if the process is seen to be suspended."""
+
     def resume(self, name: str) -> str:
         """Resume a paused process."""
+
+    def clocks(self, name: str) -> Reading:
+        """Return what the node's process reads of its clocks now; it must run."""
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the node's clocks; `seen` is what its process read of them last."""
 
     def flush(self, name: str) -> str:
         """Flush the node's disk, from outside the node."""

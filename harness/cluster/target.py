@@ -74,6 +74,7 @@ class NodeSpec:
         collector: where the node sends its events.
         secret: what the node shows to the collector; other users must not see it.
         settings: the scenario's settings, which the target translates into its own configuration.
+        shows_clocks: whether the node must print its clocks at a SIGQUIT.
     """
 
     name: str
@@ -84,6 +85,7 @@ class NodeSpec:
     collector: Address
     settings: Settings = field(default_factory=Settings)
     secret: str = field(default="", repr=False)
+    shows_clocks: bool = False
 
 
 class ZooKeeperPort(Protocol):
@@ -147,6 +149,15 @@ class Target(Protocol):
 
     def printed(self, line: str) -> Printed | None:
         """Return the meaning of a line that a node printed, None for none; used if nodes emit no events."""
+
+    def clocks(self, line: str) -> tuple[int, int] | None:
+        """
+        Return what a line that a node printed at a SIGQUIT says of its clocks; None for any other line.
+
+        Returns:
+            The wall clock, in nanoseconds since 1970, and the monotonic clock, in nanoseconds since any moment of
+            the process's life or before; both read by the node's own process at the same moment.
+        """
 
     def client(self, rules: Mapping[str, str]) -> str:
         """Return the name of the default client in workloads/ for this target."""

@@ -115,7 +115,7 @@ def nemeses() -> str:
         "Each fault has an injection, a probe that verifies its effect, and a healing before the final reads.\n"
         "If a probe sees no effect, the schedule ends and the run is unknown.\n"
         "[power-loss.md](power-loss.md) explains how a node loses power, [bit-rot.md](bit-rot.md) which byte is "
-        "flipped and what brokers do about it.",
+        "flipped and what brokers do about it, [clocks.md](clocks.md) how a node's clocks are set.",
         markdown.table(
             ("fault", "does", "and its probe", "effect on the node", "healed by", "shaded in timelines"), rows
         ),

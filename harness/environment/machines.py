@@ -21,9 +21,11 @@ from harness.beneath import Folder, RefusedError
 from harness.bit_rot import Flip, Where, nothing_to_flip
 from harness.cleanup import process
 from harness.cleanup.ledger import Ledger
+from harness.clocks import Reading, Setting
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.cluster.target import NodeSpec, Target
+from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.flipping import flip, flip_count
 from harness.environment.own_zookeeper import OwnZooKeeper
@@ -102,6 +104,7 @@ class RealMachines:
         self._target = target
         self._spec = spec
         self._torn = 0
+        self._clocks = NodesClocks(spec)
 
     @property
     def ledger(self) -> Ledger:
@@ -112,12 +115,19 @@ class RealMachines:
         """Return why the host cannot do it, "" if it can."""
         return self._host.lacks(ability)
 
+    def unfit(self, name: str, ability: Ability) -> str:
+        """Return why the node's process cannot have it done to it: it was started with other clocks, say."""
+        return self._clocks.unfit(name, ability)
+
     def boot(self, name: str) -> None:
         """Start the node's process as the target launches it."""
         self._host.start(name, self._launch(name))
 
     def _launch(self, name: str) -> Launch:
-        return self._target.launch(self.specs[name], self._spec.variant.protocol, self._spec.rules)
+        clocks = self._clocks.at_start(name)
+        spec = replace(self.specs[name], shows_clocks=clocks is not None)
+        launch = self._target.launch(spec, self._spec.variant.protocol, self._spec.rules)
+        return replace(launch, clocks=clocks)
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""
@@ -135,9 +145,21 @@ class RealMachines:
         """Freeze the node's process."""
         return self._host.pause(name)
 
+    def paused(self, name: str) -> bool:
+        """Return True if the kernel or the engine reports that the process is stopped."""
+        return self._host.paused(name)
+
     def resume(self, name: str) -> str:
         """Resume a paused node."""
         return self._host.resume(name)
+
+    def clocks(self, name: str) -> Reading:
+        """Have the node's process print what it reads of its clocks, and return it."""
+        return asked(self._host, self._target, name)
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the clocks of the node's process."""
+        self._host.set_clocks(name, setting, seen)
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable."""

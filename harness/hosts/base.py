@@ -10,12 +10,14 @@ Every process, mount, container and network is recorded in the ledger before it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Protocol
 
 from harness.ability import Ability
 from harness.cleanup.ledger import Ledger
+from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.launch import Address, Launch, Place
 from harness.zookeeper.server import Server
@@ -88,8 +90,27 @@ class Host(Protocol):
     def pause(self, name: str) -> str:
         """Freeze the node's process; return when the kernel or the engine reports it as stopped."""
 
+    def paused(self, name: str) -> bool:
+        """Return True if the kernel or the engine reports the node's process as stopped."""
+
     def resume(self, name: str) -> str:
         """Resume a paused node; return when it runs."""
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """
+        Set the clocks of the node's process, which must have been launched with them; a paused one sees it later.
+
+        Args:
+            seen: what the process read of its clocks last.
+        """
+
+    def ask_clocks(self, name: str) -> Callable[[], str]:
+        """
+        Send the node's process the signal at which it prints its clocks (harness/cluster/target.py).
+
+        Returns:
+            A function that returns what the process has printed since.
+        """
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable, from outside (syncfs)."""

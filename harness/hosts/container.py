@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from harness import limits
 from harness.cleanup.engine import ENGINE_ERRORS, said_by
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
+from harness.clocks import NS_PER_S
+from harness.hosts import faketime
 from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS, open_log, read_log
 from harness.launch import Launch, Runtime
 from harness.model import PreconditionError, UsageError
@@ -23,6 +26,9 @@ from harness.model import PreconditionError, UsageError
 PROCESSES_MAX: Final = 512
 # The mount point of the launch's library.
 LIBRARY: Final = "/library"
+# Where the launch's files are mounted, and the library that sets a process's clocks.
+CONF: Final = "/conf"
+FAKETIME: Final = f"/faketime/{faketime.NAME}"
 # Java unpacks native libraries (Snappy, Zstandard) there and maps them as executable.
 _TMP: Final = {Runtime.PYTHON: "size=16m,mode=1777", Runtime.JAVA: "size=64m,mode=1777,exec"}
 
@@ -117,6 +123,10 @@ class NodeContainer:
             raise PreconditionError(f"pause {self.name}: the engine reports that it is not paused{why}")
         return "container frozen"
 
+    def paused(self) -> bool:
+        """Return True if the engine reports it as paused."""
+        return self._container is not None and bool(self._state().get("Paused"))
+
     def resume(self) -> str:
         """Resume it."""
         if not self._running("resume")["Paused"]:
@@ -126,6 +136,14 @@ class NodeContainer:
         if self._state()["Paused"]:
             raise PreconditionError(f"resume {self.name}: the engine reports that it is still paused")
         return "container runs"
+
+    def ask_clocks(self) -> Callable[[], str]:
+        """SIGQUIT it, at which it prints its clocks; return what says what it has printed since."""
+        self._running("ask for the clocks of")
+        since_s = time.time_ns() / NS_PER_S
+        with self._refused("ask for the clocks of"):
+            self._container.kill("SIGQUIT")
+        return lambda: self._printed(since=since_s)
 
     def log_text(self) -> str:
         """Return everything that it has printed so far, over all its lives."""
@@ -143,12 +161,17 @@ class NodeContainer:
     def _create(self, launch: Launch) -> Any:
         shape = self._shape
         library = [] if launch.library is None else [launch.library]
+        env = dict(launch.env)
+        preload = []
+        if launch.clocks is not None:
+            env |= faketime.environment(FAKETIME, f"{CONF}/{faketime.CONTROL}", launch.clocks)
+            preload = [faketime_mount()]
         return self._client.containers.create(
             shape.images[launch.runtime],
             command=list(launch.argv),
             name=shape.name,
             labels=dict(shape.labels),
-            environment=dict(launch.env),
+            environment=env,
             user=shape.user,
             read_only=True,
             tmpfs={"/tmp": _TMP[launch.runtime]},
@@ -157,8 +180,9 @@ class NodeContainer:
             pids_limit=PROCESSES_MAX,
             mounts=[
                 Mount(target="/data", source=str(shape.data), type="bind"),
-                Mount(target="/conf", source=str(shape.conf), type="bind", read_only=True),
+                Mount(target=CONF, source=str(shape.conf), type="bind", read_only=True),
                 *(Mount(target=LIBRARY, source=str(each), type="bind", read_only=True) for each in library),
+                *preload,
             ],
             network=shape.network,
             networking_config={shape.network: self._client.api.create_endpoint_config(ipv4_address=shape.ip)},
@@ -198,11 +222,11 @@ class NodeContainer:
             raise PreconditionError(f"{what} {self.name}: no container of it runs; expected one")
         return state
 
-    def _printed(self) -> str:
+    def _printed(self, **chosen: float) -> str:
         if self._container is None:
             return ""
         try:
-            text: str = self._container.logs().decode("utf-8", errors="replace")
+            text: str = self._container.logs(**chosen).decode("utf-8", errors="replace")
         except ENGINE_ERRORS:
             return ""
         return text
@@ -212,3 +236,11 @@ class NodeContainer:
             container = self._container
             self.save_log()
             container.remove(force=True, v=True)
+
+
+def faketime_mount() -> Mount:
+    """Return the mount of this machine's libfaketime; raise UsageError if it has none."""
+    library = faketime.find()
+    if library is None:
+        raise UsageError(f"no libfaketime on this machine; {faketime.INSTALL}")
+    return Mount(target=FAKETIME, source=str(library), type="bind", read_only=True)

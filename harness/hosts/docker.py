@@ -17,13 +17,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from docker.errors import APIError, DockerException
-from docker.types import IPAMConfig, IPAMPool
+from docker.errors import APIError, ContainerError, DockerException
+from docker.types import IPAMConfig, IPAMPool, Mount
 
 from harness.cleanup import engine
 from harness.cleanup.ledger import runs_dir
-from harness.hosts import images
-from harness.hosts.container import LIBRARY, NodeContainer, Shape
+from harness.clocks import Which
+from harness.hosts import faketime, images
+from harness.hosts.container import CONF, FAKETIME, LIBRARY, NodeContainer, Shape, faketime_mount
 from harness.hosts.disks import Owner
 from harness.hosts.nodes import ZOOKEEPER, NodesHost
 from harness.hosts.site import write_files
@@ -43,6 +44,8 @@ HOME_LABEL: Final = "fencepost.home"
 NETWORK_TRIES_MAX: Final = 20
 # Addresses of a run's network that are kept for nodes.
 NODES_MAX: Final = 100
+# Image -> why its processes cannot have clocks of their own, "" if they can.
+_CLOCKS_TRIED: Final[dict[str, str]] = {}
 # The image's folder of jars; the JVM expands the asterisk.
 ZOOKEEPER_JARS: Final = "/opt/zookeeper/*"
 # Java is in ZooKeeper's image; other nodes that need Java use that image too.
@@ -101,7 +104,7 @@ class DockerHost(NodesHost[NodeContainer]):
         launch = server.launch(
             java=JAVA,
             jars=[ZOOKEEPER_JARS],
-            conf_dir="/conf",
+            conf_dir=CONF,
             data_dir="/data",
             address=Address(host="0.0.0.0", port=ZOOKEEPER_PORT),
         )
@@ -142,7 +145,7 @@ class DockerHost(NodesHost[NodeContainer]):
         client, internal = Address(host=ip, port=CLIENT_PORT), Address(host=ip, port=INTERNAL_PORT)
         return Place(
             data_dir="/data",
-            conf_dir="/conf",
+            conf_dir=CONF,
             python="python3",
             client=client,
             internal=internal,
@@ -155,6 +158,8 @@ class DockerHost(NodesHost[NodeContainer]):
     def start(self, name: str, launch: Launch) -> None:
         """Write the launch's files and start its container."""
         write_files(self._site.folder("nodes", name, "conf"), launch)
+        if launch.clocks is not None:
+            self._clock(name).begin(launch.clocks)
         self._node(name).start(launch)
 
     def close(self) -> None:
@@ -169,6 +174,49 @@ class DockerHost(NodesHost[NodeContainer]):
             finally:
                 if self._client is not None:
                     self._client.close()
+
+    def _lacks_clocks(self) -> str:
+        """Try it in a container of each image, once for each engine and image."""
+        if faketime.find() is None:
+            return f"no libfaketime on this machine, which containers share; {faketime.INSTALL}"
+        assert self._images is not None, "open comes first"
+        images_tried = (self._images.broker, self._images.zookeeper)
+        return next((why for image in images_tried if (why := self._image_lacks_clocks(image))), "")
+
+    def _image_lacks_clocks(self, image: str) -> str:
+        if image not in _CLOCKS_TRIED:
+            _CLOCKS_TRIED[image] = self._try_clocks(image)
+        return _CLOCKS_TRIED[image]
+
+    def _try_clocks(self, image: str) -> str:
+        """Look at the clocks of a container in which they stand still; return why they do not, or ""."""
+        folder = self._site.folder("clock-trial")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / faketime.CONTROL).write_text(faketime.still_file(), encoding="utf-8")
+        name = f"{self._network}-clock-trial"
+        self._site.ledger.note("container", name=name, label=self._label)
+        for which in Which:
+            with engine.answering(f"try the clocks of image {image}"):
+                try:
+                    printed = self._client.containers.run(
+                        image,
+                        entrypoint=["python3", *faketime.LOOK],
+                        environment=faketime.environment(FAKETIME, f"{CONF}/{faketime.CONTROL}", which),
+                        name=name,
+                        network_mode="none",
+                        labels=self._labels,
+                        mounts=[
+                            Mount(target=CONF, source=str(folder), type="bind", read_only=True),
+                            faketime_mount(),
+                        ],
+                        remove=True,
+                        stderr=True,
+                    ).decode("utf-8", errors="replace")
+                except ContainerError as error:
+                    printed = str(error)
+            if reason := faketime.why_not(which, printed, printed):
+                return f"image {image}: {reason}; expected a libfaketime of this machine that runs there"
+        return ""
 
     @property
     def _labels(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from harness.hosts import faketime
 from harness.hosts.node import NodeProcess, child_environment
 from harness.hosts.nodes import ZOOKEEPER, NodesHost
 from harness.hosts.ports import PortClaims
@@ -127,7 +128,8 @@ class LocalHost(NodesHost[NodeProcess]):
         """Write the launch's files and start its process."""
         folder = self._site.folder("nodes", name)
         write_files(folder / "conf", launch)
-        self._node(name).start(launch.argv, env=child_environment(launch.env, ROOT), cwd=folder)
+        env = child_environment({**launch.env, **self._clock_environment(name, launch)}, ROOT)
+        self._node(name).start(launch.argv, env=env, cwd=folder)
 
     def close(self) -> None:
         """Kill all processes, unmount all disks and release the ports; safe to call twice."""
@@ -138,6 +140,16 @@ class LocalHost(NodesHost[NodeProcess]):
                 node.forget()
             if self._ports is not None:
                 self._ports.close()
+
+    def _clock_environment(self, name: str, launch: Launch) -> dict[str, str]:
+        """Return the variables of a process whose clocks can be set; none if they are the machine's."""
+        if launch.clocks is None:
+            return {}
+        if reason := faketime.lacks():
+            raise UsageError(f"start {name}: {reason}")
+        clock = self._clock(name)
+        clock.begin(launch.clocks)
+        return faketime.environment(str(faketime.find()), str(clock.conf / faketime.CONTROL), launch.clocks)
 
     def _add(self, name: str) -> None:
         folder = self._site.folder("nodes", name)

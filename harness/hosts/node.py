@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from harness.cleanup.process import (
     identity_of,
     is_alive,
     is_stopped,
+    remove_shared,
     send,
     until,
 )
@@ -122,6 +123,10 @@ class NodeProcess:
             raise PreconditionError(f"pause {self.name}: pid {identity.pid} runs on after SIGSTOP")
         return f"pid {identity.pid} stopped"
 
+    def paused(self) -> bool:
+        """Return True if the kernel has stopped all its threads."""
+        return self._identity is not None and is_stopped(self._identity)
+
     def resume(self) -> str:
         """SIGCONT it; return when it runs again."""
         identity = self._running("resume")
@@ -133,6 +138,12 @@ class NodeProcess:
         if not until(lambda: not is_stopped(identity), limits.PROCESS_END_S_MAX):
             raise PreconditionError(f"resume {self.name}: pid {identity.pid} is still stopped after SIGCONT")
         return f"pid {identity.pid} runs"
+
+    def ask_clocks(self) -> Callable[[], str]:
+        """SIGQUIT it, at which it prints its clocks; return what says what it has printed since."""
+        identity, before = self._running("ask for the clocks of"), self._log.stat().st_size
+        send(identity, signal.SIGQUIT)
+        return lambda: read_log(self.name, self._log, before)
 
     @property
     def pid(self) -> int:
@@ -166,6 +177,7 @@ class NodeProcess:
         if self._child is None:
             return "nothing"
         code = self._child.wait()
+        remove_shared(self._child.pid)
         self._ledger.done(self._entry)
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
@@ -184,13 +196,14 @@ def open_log(node: str, path: Path, flags: int) -> int:
         raise PreconditionError(f"log of {node}: {path}: {error}") from error
 
 
-def read_log(node: str, path: Path) -> str:
-    """Return a node's log file, "" while there is none; raises as open_log."""
+def read_log(node: str, path: Path, start: int = 0) -> str:
+    """Return a node's log file from that byte on, "" while there is none; raises as open_log."""
     try:
         handle = open_log(node, path, os.O_RDONLY)
     except FileNotFoundError:
         return ""
     with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+        file.seek(start)
         return file.read()
 
 

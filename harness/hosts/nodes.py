@@ -16,7 +16,9 @@ from harness.ability import Ability
 from harness.beneath import Folder
 from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
+from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
+from harness.hosts import faketime
 from harness.hosts.site import Site
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
@@ -44,8 +46,14 @@ class Node(Protocol):
     def pause(self) -> str:
         """Freeze it."""
 
+    def paused(self) -> bool:
+        """Return True if it is seen to be frozen."""
+
     def resume(self) -> str:
         """Resume it."""
+
+    def ask_clocks(self) -> Callable[[], str]:
+        """SIGQUIT it; return what says what it has printed since."""
 
     def log_text(self) -> str:
         """Return everything that it has printed so far."""
@@ -69,6 +77,7 @@ class NodesHost(Generic[N]):
         self._nodes: dict[str, N] = {}
         # Node -> how many disks it has lost.
         self._lost: dict[str, int] = {}
+        self._clocks: dict[str, faketime.NodeClock] = {}
 
     @property
     def reaped(self) -> Reaped:
@@ -89,9 +98,11 @@ class NodesHost(Generic[N]):
         return self._site.ledger
 
     def lacks(self, ability: Ability) -> str:
-        """Return why this host cannot do it."""
+        """Return why this host cannot do it, "" if it can."""
         if ability in EVERYWHERE:
             return ""
+        if ability in (Ability.WALL_CLOCK, Ability.CLOCKS):
+            return self._lacks_clocks()
         reason = self._site.lacks(ability)
         return f"host {self.name}: {reason}" if reason else ""
 
@@ -111,9 +122,28 @@ class NodesHost(Generic[N]):
         """Freeze the node's process; return when the kernel or the engine reports it as stopped."""
         return self._node(name).pause()
 
+    def paused(self, name: str) -> bool:
+        """Return True if the kernel or the engine reports the node's process as stopped."""
+        return self._node(name).paused()
+
     def resume(self, name: str) -> str:
         """Resume a paused node; return when it runs."""
         return self._node(name).resume()
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the clocks of the node's process."""
+        self._clock(name).set(setting, seen)
+
+    def ask_clocks(self, name: str) -> Callable[[], str]:
+        """Send the node's process the signal at which it prints its clocks; return what it has printed since."""
+        return self._node(name).ask_clocks()
+
+    def _lacks_clocks(self) -> str:
+        return faketime.lacks()
+
+    def _clock(self, name: str) -> faketime.NodeClock:
+        conf = self._site.folder("nodes", name, "conf")
+        return self._clocks.setdefault(name, faketime.NodeClock(conf))
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable."""

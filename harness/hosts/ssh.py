@@ -21,10 +21,10 @@ from typing import Final
 
 from harness.ability import Ability
 from harness.cleanup.ledger import Ledger, Reaped
-from harness.cluster.disk_error import DiskError
 from harness.hosts.local import LocalHost
 from harness.hosts.machine_list import MachineList, read_machines
 from harness.hosts.nodes import EVERYWHERE
+from harness.hosts.refused import Refusing
 from harness.hosts.remote.station import Station
 from harness.hosts.site import TIERS
 from harness.launch import Address, Launch, Place
@@ -58,7 +58,7 @@ def require_listen(machines: MachineList) -> None:
             ) from error
 
 
-class SshHost:
+class SshHost(Refusing):
     """The host `ssh`; see harness/hosts/base.py for every call."""
 
     java = ""
@@ -135,7 +135,7 @@ class SshHost:
         """Return why this host cannot do it; what needs nothing of a node's machine it can."""
         if ability in EVERYWHERE:
             return ""
-        return f"host ssh has no {ability} yet; expected host local, docker or sim"
+        return super().lacks(ability)
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server on this machine; nodes reach it through their links."""
@@ -187,6 +187,10 @@ class SshHost:
             return self._here.pause(name)
         return self._station(name).act("pause", name)
 
+    def paused(self, name: str) -> bool:
+        """Return True if the kernel reports the node's process as stopped."""
+        return self._here.paused(name) if name in self._own else self._station(name).paused(name)
+
     def resume(self, name: str) -> str:
         """Resume a paused node; return when it runs."""
         if name in self._own:
@@ -200,30 +204,8 @@ class SshHost:
     def power_loss(self, name: str, torn: Random | None = None) -> str:
         """Kill the node's process and undo what was not durable on its disk."""
         if torn is not None:
-            raise self._refused(name, Ability.TORN_POWER_LOSS)
+            raise self.refusal(name, Ability.TORN_POWER_LOSS)
         return self._station(name).act("power_loss", name)
-
-    def lose_disk(self, name: str) -> str:
-        """Refuse: not over SSH yet."""
-        raise self._refused(name, Ability.LOST_DISKS)
-
-    def break_disk(self, name: str, error: DiskError) -> str:
-        """Refuse: not over SSH yet."""
-        del error
-        raise self._refused(name, Ability.DISK_ERRORS)
-
-    def disk_state(self, name: str) -> str:
-        """Return "": no disk there can fail."""
-        del name
-        return ""
-
-    def mend_disk(self, name: str) -> str:
-        """Do nothing: no disk there can fail."""
-        del name
-        return ""
-
-    def _refused(self, name: str, ability: Ability) -> PreconditionError:
-        return PreconditionError(f"{name}: {self.lacks(ability)}")
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""

@@ -160,6 +160,10 @@ def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
     """Return why a fault is not applicable to a node now, by its effect or the effects that it heals."""
     if fault.by_itself and (reason := _runs(cluster, name)):
         return reason
+    if fault.needs is not None and (reason := cluster.host.unfit(name, fault.needs)):
+        return reason
+    if fault.why_not is not None and (reason := fault.why_not(cluster, name)):
+        return reason
     if not fault.heals:
         rule = _OF_EFFECT.get(fault.effect)
         return rule(cluster, name) if rule else _may_suffer(fault.effect, cluster, name)

@@ -123,7 +123,7 @@ class Inject(Statement):
     @property
     def aim(self) -> str:
         """The aim in place of nodes, "" if nodes are named."""
-        return self.nodes[0] if self.nodes[0] in AIMS else ""
+        return self.nodes[0] if self.nodes and self.nodes[0] in AIMS else ""
 
     def complaint(self) -> str:
         """Return an aim that is not alone."""

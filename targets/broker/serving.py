@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import time
 from typing import Protocol
 
 log = logging.getLogger("fencepost.broker")
@@ -33,6 +34,8 @@ async def serve(driver: Driver) -> int:
     """
     Serve until SIGTERM, SIGINT or a failure; return the exit code, 0 for a clean shutdown and 1 for a failure.
 
+    At a SIGQUIT, print the clocks and go on, as a Java prints its threads.
+
     Raises:
         OSError: the disk failed while the broker started, or ended cleanly.
     """
@@ -43,6 +46,7 @@ async def serve(driver: Driver) -> int:
         if driver.stop(number.name):
             signals.append(number.name)
 
+    loop.add_signal_handler(signal.SIGQUIT, print_clocks)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)
     reason = await driver.run()
@@ -52,3 +56,8 @@ async def serve(driver: Driver) -> int:
     driver.close_cleanly()
     log.info("ended cleanly on %s", reason)
     return 0
+
+
+def print_clocks() -> None:
+    """Print what this process reads of its two clocks, so that a wrong one can be seen from outside."""
+    log.info("clocks: wall_ns=%d monotonic_ns=%d", time.time_ns(), time.monotonic_ns())

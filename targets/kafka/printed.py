@@ -9,9 +9,13 @@ Lines of a broker's log about its replicas, release by release; Apache Kafka rep
     exiting    KAFKA-3924: its log is longer than its leader's, and the process exits (up to 2.0.0). 0.10.2 prints
                it and hangs in its exit: rely on the line, not on the process
 
+Its Java prints what it reads of its clocks beside each stop of all threads, if CLOCKS_ARGUMENT asks for it; a
+SIGQUIT causes such a stop, for a dump of all threads.
+
 A line does not prove that a log was truncated: only the files do.
 
-Source:  log statements of kafka.log.Log and kafka.server's fetcher threads, 0.10.2 to 3.9.
+Source:  log statements of kafka.log.Log and kafka.server's fetcher threads, 0.10.2 to 3.9; JEP 158 (unified
+         logging) and `java -Xlog:help` of OpenJDK 17 for the decorations timemillis and timenanos.
 """
 
 from __future__ import annotations
@@ -24,6 +28,10 @@ from harness.cluster.target import Printed
 _PARTITION: Final = r"(?P<topic>[\w.-]+)-(?P<partition>\d+)"
 _OLD_PARTITION: Final = r"\[(?P<topic>[\w.-]+),(?P<partition>\d+)\]"
 _LOG: Final = rf"\[(?:Unified)?Log partition={_PARTITION}, dir=[^]]*\]"
+
+CLOCKS_ARGUMENT: Final = "-Xlog:safepoint=info:stdout:timemillis,timenanos"
+_CLOCKS: Final = re.compile(r'^\[(?P<wall>\d+)ms\]\[(?P<monotonic>\d+)ns\] Safepoint "PrintThreads"')
+_NS_PER_MS: Final = 1_000_000
 
 # Tried in this order; the first pattern found in a line decides.
 PATTERNS: Final = tuple(
@@ -56,3 +64,9 @@ def read(line: str) -> Printed | None:
                 to=None if cut_to is None else int(cut_to),
             )
     return None
+
+
+def clocks(line: str) -> tuple[int, int] | None:
+    """Return the wall clock and the monotonic clock in a line, in nanoseconds; None for any other line."""
+    found = _CLOCKS.match(line)
+    return None if found is None else (int(found["wall"]) * _NS_PER_MS, int(found["monotonic"]))

@@ -64,8 +64,9 @@ class KafkaTarget:
         inside = Path(place.library or library)
         jars = [inside / jar.relative_to(library) for jar in class_path(entry.release, library)]
         java, archived = (Path(place.java), ()) if place.java else _java_and_archive(entry)
+        clocks = (printed.CLOCKS_ARGUMENT,) if spec.shows_clocks else ()
         return Launch(
-            argv=command_line(java, (*entry.release.jvm, *archived), jars, place.conf_dir),
+            argv=command_line(java, (*entry.release.jvm, *archived, *clocks), jars, place.conf_dir),
             files={SERVER: server_properties(spec, entry), LOG4J: LOG4J_TEXT},
             runtime=Runtime.JAVA,
             library=library,
@@ -115,6 +116,10 @@ class KafkaTarget:
     def printed(self, line: str) -> Printed | None:
         """Return what a line of its log reports about a replica."""
         return printed.read(line)
+
+    def clocks(self, line: str) -> tuple[int, int] | None:
+        """Return the clocks of the stop for a dump of all threads, which a SIGQUIT causes."""
+        return printed.clocks(line)
 
     def client(self, rules: Mapping[str, str]) -> str:
         """Return `raw` if the release knows record batches (0.11 on), else `librdkafka` for message sets."""

@@ -8,7 +8,8 @@ The simulator reads no other clock and no other source of randomness.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from collections.abc import Callable, Mapping
+from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Any, Final, TypeAlias
 
@@ -42,6 +43,18 @@ class Clock:
     def after(self, delay_ns: int, event: Event) -> None:
         """Plan an event after a delay."""
         self.at(self.now_ns + delay_ns, event)
+
+    def times(self, chosen: Callable[[Event], bool]) -> set[int]:
+        """Return the times for which the chosen events are planned."""
+        return {at_ns for at_ns, _, event in self._planned if chosen(event)}
+
+    def replan(self, chosen: Callable[[Event], bool], moved: Mapping[int, int]) -> None:
+        """Plan the chosen events for other times, by their old ones; those at one time keep their order."""
+        self._planned = [
+            (max(moved[at_ns], self.now_ns) if chosen(event) else at_ns, number, event)
+            for at_ns, number, event in self._planned
+        ]
+        heapify(self._planned)
 
     @property
     def next_ns(self) -> int | None:

@@ -7,12 +7,14 @@ from typing import TypeVar
 
 from harness.ability import Ability
 from harness.bit_rot import Flip, Where, nothing_to_flip
+from harness.clocks import Moment, Reading, Setting, Which
 from harness.cluster.disk_error import SLOW_MS, DiskError
 from harness.logdir.scan import ReplicaLog
 from harness.model import PreconditionError
 from targets.broker.core.messages import TopicPartition
-from targets.simulator.clock import NS_PER_MS
+from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.node import Node
+from targets.simulator.node_clock import WallClock
 from targets.simulator.world import World
 
 T = TypeVar("T")
@@ -62,6 +64,11 @@ class SimMachines:
         """Return why they cannot do it: simulated machines can do everything, and have no client processes."""
         return why_lacking(ability)
 
+    def unfit(self, name: str, ability: Ability) -> str:
+        """Return "": every process can have everything done to it."""
+        del name, ability
+        return ""
+
     def boot(self, name: str) -> None:
         """Start the node's process."""
         node = self._world.nodes[name]
@@ -88,6 +95,10 @@ class SimMachines:
         self._running("pause", name).pause()
         return f"stopped at {self._now()}"
 
+    def paused(self, name: str) -> bool:
+        """Return True if the node's process is paused."""
+        return self._world.nodes[name].paused
+
     def resume(self, name: str) -> str:
         """Resume a paused node."""
         node = self._running("resume", name)
@@ -95,6 +106,26 @@ class SimMachines:
             raise PreconditionError(f"resume {name}: it is not paused; expected a paused node")
         node.resume()
         return f"runs at {self._now()}"
+
+    def clocks(self, name: str) -> Reading:
+        """Return what the node's clocks show; the harness's show the world's time."""
+        node, now_ns = self._running("read the clocks of", name), self._world.clock.now_ns
+        if node.paused:
+            raise PreconditionError(f"read the clocks of {name}: it is paused; expected a process that runs")
+        now = Moment(wall_ns=now_ns, monotonic_ns=now_ns)
+        return Reading(wall_ns=node.wall_ns(), monotonic_ns=node.clock.now_ns, asked=now, answered=now)
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the node's clocks; they go on from what they show, whatever was seen of them."""
+        del seen
+        node, now_ns = self._world.nodes[name], self._world.clock.now_ns
+        if setting.which is Which.BOTH:
+            node.run_clocks(ahead_s=setting.ahead_s, rate=setting.rate)
+            return
+        ahead_ns = round(setting.ahead_s * NS_PER_S)
+        frozen_ns = now_ns + ahead_ns if setting.frozen else None
+        # Beside the right time, whatever both clocks have gained before.
+        node.wall = WallClock(ahead_ns=ahead_ns - node.gained_ns(), frozen_ns=frozen_ns)
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable."""

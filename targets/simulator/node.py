@@ -4,6 +4,7 @@ One node: a machine with a disk, and while it is up, a process that runs the cor
 Effects are performed in the core's order; the events that they cause at once are processed after them.
 A paused node loses nothing: it processes what arrived meanwhile, in order, when it resumes.
 A process that must not continue ends by itself, and its ZooKeeper session ends with it.
+Length:  one process's life, from boot to end: all its parts share what it is waiting for.
 Source:  targets/broker/driver.py, which does the same on asyncio, files and kazoo.
 """
 
@@ -41,6 +42,7 @@ from targets.simulator import clock
 from targets.simulator.coverage import Coverage
 from targets.simulator.disk import SimDisk
 from targets.simulator.network import Network
+from targets.simulator.node_clock import USUAL, Drift, NodeClock, WallClock
 from targets.simulator.peers import Inbounds, Outbounds
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
 from targets.simulator.session import ZkClient
@@ -48,6 +50,8 @@ from targets.simulator.trace import Detail, Trace
 
 # The first process number, one per process, as the history requires one.
 PID_FIRST: Final = 1_000
+# What a node plans by its own clock; a flush takes as long as its disk does.
+BY_CLOCK: Final = frozenset({"tick", "ping", "redial", "heard", "late"})
 
 
 class Watcher(Protocol):
@@ -121,6 +125,10 @@ class Process:
             Flush: self._flush,
             Exit: lambda effect: node.end(self, effect.reason),
         }
+
+    def use(self, own_clock: clock.Clock) -> None:
+        """Measure time by another clock of the node, which shows the same time now."""
+        self.zookeeper.clock = self.outbounds.clock = own_clock
 
     def start(self) -> None:
         """Start: open the disk, then connect to ZooKeeper."""
@@ -260,6 +268,7 @@ class Node:
         self.disk = disk
         self.config = config
         self.clock = own_clock
+        self.wall = WallClock()
         self.process: Process | None = None
         self.paused = False
         self.resumed_ns = 0
@@ -332,6 +341,28 @@ class Node:
         self.resumed_ns = self._world.clock.now_ns
         while self._backlog and not self.paused:
             self._backlog.popleft()()
+
+    # --- clocks ------------------------------------------------------------------------------------------------
+    def run_clocks(self, *, ahead_s: float, rate: float) -> None:
+        """Have both clocks go on from what they show, moved on by that much, at another rate."""
+        if not isinstance(self.clock, NodeClock):
+            # It showed the world's time so far, and so does this one.
+            self.clock = NodeClock(self._world.clock, Drift())
+            if self.process is not None:
+                self.process.use(self.clock)
+        ahead_ns = round(ahead_s * clock.NS_PER_S)
+        self.clock.go_on(ahead_ns=ahead_ns, rate=round(rate * USUAL), planned=self._planned_by_clock)
+
+    def _planned_by_clock(self, event: clock.Event) -> bool:
+        return event[0] in BY_CLOCK and event[1] == self.name
+
+    def wall_ns(self) -> int:
+        """Return what the wall clock shows, in nanoseconds since the world began."""
+        return self.wall.now_ns(self._world.clock.now_ns, self.gained_ns())
+
+    def gained_ns(self) -> int:
+        """Return how far a fault has moved both clocks on."""
+        return self.clock.gained_ns if isinstance(self.clock, NodeClock) else 0
 
     # --- arrivals ----------------------------------------------------------------------------------------------
     def on_frame(self, pipe: Pipe, direction: int, frame: Frame) -> None:

@@ -103,7 +103,7 @@ class Outbounds:
     ) -> None:
         self._name = name
         self._life = life
-        self._clock = clock
+        self.clock = clock
         self._network = network
         self._post = post
         self._resolve = resolve
@@ -137,11 +137,11 @@ class Outbounds:
 
     def _send(self, lane: _Lane, tag: int, request: Request) -> None:
         assert lane.pipe is not None, "a question is sent on a connection"
-        lane.asked[tag] = self._clock.now_ns
+        lane.asked[tag] = self.clock.now_ns
         self._network.send(lane.pipe, REQUESTS, (tag, request), request, tag=tag)
         if not lane.watched:
             lane.watched = True
-            self._clock.after(ANSWER_NS_MAX, ("late", self._name, self._life, lane.pipe.number))
+            self.clock.after(ANSWER_NS_MAX, ("late", self._name, self._life, lane.pipe.number))
 
     def on_late(self, number: int) -> None:
         """Give up a connection whose oldest request has waited too long."""
@@ -153,11 +153,11 @@ class Outbounds:
         oldest = next(iter(lane.asked.values()), None)
         if oldest is None:
             lane.watched = False
-        elif oldest + ANSWER_NS_MAX <= self._clock.now_ns:
+        elif oldest + ANSWER_NS_MAX <= self.clock.now_ns:
             self._network.hang_up(lane.pipe, REQUESTS)
             self.on_end(lane.pipe)
         else:
-            self._clock.at(oldest + ANSWER_NS_MAX, ("late", self._name, self._life, number))
+            self.clock.at(oldest + ANSWER_NS_MAX, ("late", self._name, self._life, number))
 
     def on_frame(self, pipe: Pipe, frame: Frame) -> None:
         """Pass an answer to the core, with its request's tag."""

@@ -64,7 +64,7 @@ class ZkClient:
         self.announced = 0
         self._name = name
         self._life = life
-        self._clock = clock
+        self.clock = clock
         self._network = network
         # A ping is sent after a third of the timeout, and counts as missed after two thirds.
         self._ping_ns = timeout_ms * NS_PER_MS // 3
@@ -104,7 +104,7 @@ class ZkClient:
     def _plan_ping(self) -> None:
         assert self._pipe is not None, "a ping needs a connection"
         self._pinged = False
-        self._clock.after(self._ping_ns, ("ping", self._name, self._life, self._pipe.number))
+        self.clock.after(self._ping_ns, ("ping", self._name, self._life, self._pipe.number))
 
     def on_ping_due(self, pipe: int) -> None:
         """Send a ping, or drop the connection if the last one was not answered."""
@@ -116,7 +116,7 @@ class ZkClient:
             return
         self._network.send(self._pipe, REQUESTS, (PING,))
         self._pinged = True
-        self._clock.after(self._ping_ns, ("ping", self._name, self._life, pipe))
+        self.clock.after(self._ping_ns, ("ping", self._name, self._life, pipe))
 
     def on_end(self, pipe: Pipe) -> None:
         """Process a closed connection."""
@@ -133,7 +133,7 @@ class ZkClient:
                 for path in [path for of_kind, path in watches if of_kind == kind]:
                     if self.announced:
                         self._post(ZkFired(path=path))
-        self._clock.after(self._retry_ns, ("redial", self._name, self._life))
+        self.clock.after(self._retry_ns, ("redial", self._name, self._life))
         self._retry_ns = min(2 * self._retry_ns, RETRY_NS_MAX)
 
     def _lose_asks(self) -> None:
@@ -172,15 +172,15 @@ class ZkClient:
         """Pass an answer or a watch on, or let it wait behind others."""
         if self._late or self._behind:
             self._late.append(event)
-        elif self._late_share and self._clock.random.random() < self._late_share:
+        elif self._late_share and self.clock.random.random() < self._late_share:
             self._late.append(event)
             self._catch_up_later()
         else:
             self._post_now(event)
 
     def _catch_up_later(self) -> None:
-        delay_ns = int(self._clock.random.random() * LATE_NS_MAX)
-        self._clock.after(delay_ns, ("heard", self._name, self._life))
+        delay_ns = int(self.clock.random.random() * LATE_NS_MAX)
+        self.clock.after(delay_ns, ("heard", self._name, self._life))
 
     def fall_behind(self) -> None:
         """Let all that is heard wait until the next session is announced, and a while longer."""
@@ -210,8 +210,8 @@ class ZkClient:
         assert self._pipe is not None, "an ask is sent on a connection"
         ops = self._asks[tag].ops
         cut = len(ops)
-        if self._is_random and cut > 1 and self._clock.random.random() < SPLIT_SHARE:
-            cut = self._clock.random.randrange(1, cut)
+        if self._is_random and cut > 1 and self.clock.random.random() < SPLIT_SHARE:
+            cut = self.clock.random.randrange(1, cut)
         for first, part in ((0, ops[:cut]), (cut, ops[cut:])):
             if part:
                 self._network.send(self._pipe, REQUESTS, (ASK, tag, first, part))

@@ -1,12 +1,15 @@
-"""Containers and networks are removed by name and label though other runs remove theirs meanwhile."""
+"""What a killed harness left is removed: by name and label, though other runs remove theirs meanwhile."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.cleanup.process import identity_of
 from harness.cleanup.undo import UNDO
 from tests.stub_engine import StubEngine, serving
 
@@ -52,3 +55,23 @@ def test_engine_that_does_not_answer_leaves_the_container_for_later_and_says_so(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     assert "containers ours-a: Docker: no engine answers" in undo("container", "ours-a")
+
+
+@pytest.mark.slow
+def test_process_of_a_killed_harness_ends_and_so_does_what_the_library_of_its_clocks_left() -> None:
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as child:
+        left = [Path(f"/dev/shm/faketime_shm_{child.pid}"), Path(f"/dev/shm/sem.faketime_sem_{child.pid}")]
+        for path in left:
+            path.touch()
+        found = identity_of(child.pid)
+        assert found is not None
+        fields = {
+            "token": "none",
+            "since": found.start,
+            "boot": found.boot,
+            "pid": found.pid,
+            "start": found.start,
+        }
+        assert "" == UNDO["process"](fields)
+        assert -9 == child.wait()
+    assert [False, False] == [path.exists() for path in left]

@@ -29,8 +29,9 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 # Faults that no history without effects has: they are younger.
 NEWER = {
     *("disk-full", "flush-error", "lose-disk", "write-error", "read-error", "disk-read-only", "disk-slow"),
-    *("mend-disk", "power-loss-torn", "client-crash", "zookeeper-multi-lost"),
+    *("mend-disk", "power-loss-torn", "client-crash", "zookeeper-multi-lost", "suspend", "wake"),
     *("bit-rot-closed", "bit-rot-active", "bit-rot-checkpoint"),
+    *(name for name in NEMESES if name.startswith("clock-")),
 }
 NEWER |= {name for name, fault in NEMESES.items() if {fault.effect, *fault.heals} & (ON_LINKS | ON_ZOOKEEPER)}
 

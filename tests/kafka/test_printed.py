@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.cluster.target import Printed
-from targets.kafka.printed import read
+from targets.kafka.printed import clocks, read
 
 THREAD = "[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0]"
 LOG = "[Log partition=log-0, dir=/data/kafka]"
@@ -76,3 +76,10 @@ def test_line_of_anything_else_tells_nothing(line: str) -> None:
 def test_topic_may_have_dots_and_dashes() -> None:
     found = read("INFO Truncating log a.b-c_d-7-12 to offset 3. (kafka.log.Log)")
     assert found is not None and ("a.b-c_d-7", 12) == (found.topic, found.partition)
+
+
+def test_java_prints_both_clocks_beside_the_stop_for_a_dump_of_its_threads() -> None:
+    line = '[1795636294793ms][35319088519186ns] Safepoint "PrintThreads", Time since last: 346428872 ns'
+    assert (1_795_636_294_793_000_000, 35_319_088_519_186) == clocks(line)
+    assert clocks(line.replace("PrintThreads", "G1CollectForAllocation")) is None
+    assert clocks(f"[2026-01-01 00:00:00,000] INFO {line}") is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.cluster.in_force import InForce
 from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
@@ -36,7 +37,10 @@ def cluster(**state: Any) -> Any:
     """Return a cluster: A leads, B is in the ISR, C is not but is controller; a registered node has session 1."""
     found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "zookeeper": None, **state}
     cut = found.pop("cut", frozenset())
-    found["in_force"] = SimpleNamespace(nodes=lambda effects: cut if Effect.ZOOKEEPER_LOST in effects else ())
+    in_force = SimpleNamespace(
+        nodes=lambda effects: cut if Effect.ZOOKEEPER_LOST in effects else (), of=lambda *_: None
+    )
+    found.setdefault("in_force", in_force)
     found["leader"] = lambda: "A"
     isr, controller, ids = found.pop("in_sync", "AB"), found.pop("office", "C"), "ABCD"
     session = found.pop("office_session", 1)
@@ -45,7 +49,7 @@ def cluster(**state: Any) -> Any:
     found["zookeeper_view"] = SimpleNamespace(
         registered=lambda name: int(name not in gone), controller=lambda: controller, office=lambda: session
     )
-    found.setdefault("host", SimpleNamespace(lacks=lambda _: ""))
+    found.setdefault("host", SimpleNamespace(lacks=lambda _: "", unfit=lambda *_: ""))
     found["naming"] = lambda _: nullcontext()
     found["named"] = SimpleNamespace(leader=found["leader"], isr=found["isr"], replicas=found["replicas"])
     return SimpleNamespace(**found)
@@ -138,9 +142,25 @@ def test_election_makes_sense_for_all_where_apache_kafka_could_grant_it(
 
 @pytest.mark.parametrize("step", ["disk-full A", "flush-error A"])
 def test_fault_is_not_applicable_where_machines_lack_what_it_needs(step: str) -> None:
-    poor, rich = (SimpleNamespace(lacks=lambda _, why=why: why) for why in ("host local has none", ""))
+    poor, rich = (
+        SimpleNamespace(lacks=lambda _, why=why: why, unfit=lambda *_: "") for why in ("host local has none", "")
+    )
     links: Any = Links()
     assert "host local has none" == why_not(read(step), cluster(host=poor), links, NEMESES)
     assert "" == why_not(read(step), cluster(host=rich), links, NEMESES)
     paused = cluster(host=rich, paused={"A"})
     assert "A is paused" == why_not(read(step), paused, links, NEMESES)
+
+
+def test_clock_fault_is_not_applicable_to_a_process_that_was_started_with_other_clocks() -> None:
+    links: Any = Links()
+    host = SimpleNamespace(lacks=lambda _: "", unfit=lambda name, ability: f"{name} has no {ability.value}")
+    assert "A has no clocks" == why_not(read("clock-fast A"), cluster(host=host), links, NEMESES)
+    assert "A has no wall-clock" == why_not(read("clock-back A"), cluster(host=host), links, NEMESES)
+
+
+def test_node_that_is_paused_and_not_suspended_cannot_wake() -> None:
+    links: Any = Links()
+    able = SimpleNamespace(lacks=lambda _: "", unfit=lambda *_: "")
+    paused = cluster(host=able, paused={"A"}, in_force=InForce())
+    assert "A is not suspended" == why_not(read("wake A"), paused, links, NEMESES)

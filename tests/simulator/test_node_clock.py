@@ -78,3 +78,28 @@ def test_clocks_are_drawn_from_the_seed_for_some_runs() -> None:
     assert drawn == [random_clocks(seed, "ABC") for seed in range(100)]
     assert 30 < sum(map(bool, drawn)) < 70
     assert {*RATES} == {drift.rate for clocks in drawn for drift in clocks.values()}
+
+
+def test_what_is_planned_comes_when_a_clock_that_was_set_shows_its_time() -> None:
+    world = Clock(1)
+    own = NodeClock(world, Drift())
+    for at_ns in (1 * NS_PER_S, 2 * NS_PER_S, 90 * NS_PER_S):
+        own.at(at_ns, ("tick", at_ns))
+    world.at(1 * NS_PER_S, ("world",))
+    own.go_on(ahead_ns=0, rate=10_000, planned=lambda event: event[0] == "tick")
+    assert ("tick", 1 * NS_PER_S) == world.pop()
+    assert (NS_PER_S // 10, 1 * NS_PER_S) == (world.now_ns, own.now_ns)
+    own.go_on(ahead_ns=80 * NS_PER_S, rate=100, planned=lambda event: event[0] == "tick")
+    assert [("tick", 2 * NS_PER_S), ("world",), ("tick", 90 * NS_PER_S)] == list(iter(world.pop, None))
+    assert (NS_PER_S // 10 + 90 * NS_PER_S, 90 * NS_PER_S) == (world.now_ns, own.now_ns)
+
+
+def test_clock_that_was_set_still_tells_what_it_showed_before() -> None:
+    world = Clock(1)
+    own = NodeClock(world, FAST)
+    before = own.own(5)
+    world.advance(NS_PER_S)
+    shown = own.now_ns
+    own.go_on(ahead_ns=8, rate=100, planned=lambda _: False)
+    assert (before, shown + 8) == (own.own(5), own.now_ns)
+    assert 8 * 1_000 // FAST.rate == own.gained_ns

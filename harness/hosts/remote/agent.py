@@ -66,6 +66,7 @@ class Agent:
             "add": self._add,
             "start": self._start,
             "alive": lambda call: {"alive": self._local.alive(call["name"])},
+            "paused": lambda call: {"paused": self._local.paused(call["name"])},
             "kill": lambda call: {"seen": self._local.kill(call["name"])},
             "stop": lambda call: {"seen": self._local.stop(call["name"])},
             "pause": lambda call: {"seen": self._local.pause(call["name"])},

@@ -110,6 +110,10 @@ class Station:
         """Return True if the node's process exists there."""
         return bool(self._calls.call("alive", name=name)["alive"])
 
+    def paused(self, name: str) -> bool:
+        """Return True if the kernel there has stopped all threads of the node's process."""
+        return bool(self._calls.call("paused", name=name)["paused"])
+
     def act(self, do: str, name: str, **more: Any) -> str:
         """Have the agent do one of its acts to a node; return what its probe saw."""
         done = self._calls.call(do, name=name, **more)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,8 +59,20 @@ class _WakeUps:
             os.close(counter)
 
 
+def rest(seconds: float) -> None:
+    """
+    Let time pass on a thread of kazoo's, by a relative wait.
+
+    time.sleep waits for an absolute time of the monotonic clock. Where a preloaded libfaketime leaves that clock
+    alone it compares the time with the wall clock's, and fails with EINVAL.
+    """
+    select.select((), (), (), max(0.0, seconds))
+
+
 class OneQueueHandler(SequentialThreadingHandler):  # type: ignore[misc]
     """Run watches and completions on one thread, in the order in which the connection read them."""
+
+    sleep_func = staticmethod(rest)
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from typing import Final
 
 from targets.broker.core.messages import FetchRequest, TopicPartition
 from targets.broker.core.state import Replica, Role, State
-from targets.simulator.clock import NS_PER_MS, Clock
+from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node import Node
 from targets.simulator.world import World
 
@@ -47,7 +47,7 @@ class _Reign:
     replica: Replica
     epoch: int
     began_ns: int
-    clock: Clock
+    node: Node
     isr: tuple[int, ...] = ()
     asked: tuple[int, ...] | None = None
     followers: dict[int, _Follower] = field(default_factory=dict)
@@ -125,9 +125,9 @@ class Lag:
             return None
         reign = self._reigns.get((name, tp))
         if reign is None or reign.replica is not replica or reign.epoch != replica.leader_epoch:
-            clock = self._world.nodes[name].clock
-            now_ns = clock.now_ns
-            reign = _Reign(replica=replica, epoch=replica.leader_epoch, began_ns=now_ns, clock=clock)
+            node = self._world.nodes[name]
+            now_ns = node.clock.now_ns
+            reign = _Reign(replica=replica, epoch=replica.leader_epoch, began_ns=now_ns, node=node)
             reign.followers = {member: _Follower(caught_up_ns=now_ns) for member in replica.isr}
             self._reigns[name, tp] = reign
         return reign
@@ -136,14 +136,14 @@ class Lag:
         """Return for how long a member has been behind, 0 if it is not."""
         found = reign.followers.get(member)
         if found is None:
-            return reign.clock.now_ns - reign.began_ns
+            return reign.node.clock.now_ns - reign.began_ns
         if found.offset == reign.replica.log.end_offset:
             return 0
-        return reign.clock.now_ns - max(found.caught_up_ns, 0)
+        return reign.node.clock.now_ns - max(found.caught_up_ns, 0)
 
     def _away(self, reign: _Reign, member: int) -> int:
         """Return for how long the log has been seen to be longer than what a member has; called at every tick."""
-        found, now_ns = reign.followers.get(member), reign.clock.now_ns
+        found, now_ns = reign.followers.get(member), reign.node.clock.now_ns
         if found is None:
             return now_ns - reign.began_ns
         if found.offset == reign.replica.log.end_offset:

@@ -1,0 +1,99 @@
+"""
+Decides which clocks of a node can be set, which is fixed as its process starts, and asks what it reads of them.
+
+A process has either a wall clock of its own beside the machine's monotonic one, or both clocks of its own, which
+then show the same changes (harness/hosts/faketime.py). A run whose faults need neither has the machine's clocks,
+and looks at them as fast as ever.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from harness import limits
+from harness.ability import Ability
+from harness.cleanup.process import until
+from harness.clocks import Moment, Reading, Which
+from harness.cluster.target import Target
+from harness.hosts.base import Host
+from harness.model import PreconditionError
+from harness.run.spec import RunSpec
+from harness.scenario.steps import Inject
+from nemesis import NEMESES
+
+_WHICH: Final = {Ability.WALL_CLOCK: Which.WALL, Ability.CLOCKS: Which.BOTH}
+
+
+class NodesClocks:
+    """
+    Which clocks the processes of a run's nodes have.
+
+    If the run has faults of both kinds, a node gets the kind of the first fault that a step of the scenario names
+    for it; otherwise the nodes have either kind in turns, and a node has the other at its next start.
+    """
+
+    def __init__(self, spec: RunSpec) -> None:
+        """Nothing has started yet."""
+        steps = [step.act for step in spec.scenario.steps if isinstance(step.act, Inject)]
+        wanted = {which for name in (*spec.faults, *(act.fault for act in steps)) if (which := _of(name))}
+        self._wanted = sorted(wanted)
+        self._named = {name: which for act in reversed(steps) if (which := _of(act.fault)) for name in act.nodes}
+        self._order = list(spec.draw.ids)
+        self._lives = dict.fromkeys(self._order, 0)
+        self._now: dict[str, Which | None] = {}
+
+    def at_start(self, name: str) -> Which | None:
+        """Return which clocks of a process that is about to start can be set, None for none."""
+        self._now[name] = self._next(name)
+        self._lives[name] += 1
+        return self._now[name]
+
+    def _next(self, name: str) -> Which | None:
+        if len(self._wanted) < 2:
+            return self._wanted[0] if self._wanted else None
+        if name in self._named:
+            return self._named[name]
+        return self._wanted[(self._order.index(name) + self._lives[name]) % 2]
+
+    def unfit(self, name: str, ability: Ability) -> str:
+        """Return why the process that runs cannot have its clocks set like that, "" if it can."""
+        which, has = _WHICH.get(ability), self._now.get(name)
+        if which is None or which is has:
+            return ""
+        return (
+            f"{name} was started with {'no' if has is None else has.value} clocks to set; expected {which.value}"
+        )
+
+
+def _of(fault: str) -> Which | None:
+    needs = NEMESES[fault].needs if fault in NEMESES else None
+    return None if needs is None else _WHICH.get(needs)
+
+
+def asked(host: Host, target: Target, name: str) -> Reading:
+    """
+    Have a node's process print what it reads of its clocks, and return it.
+
+    Raises:
+        PreconditionError: it printed nothing in time.
+    """
+    asked_at = _now()
+    printed = host.ask_clocks(name)
+    found: list[tuple[int, int]] = []
+
+    def answered() -> bool:
+        whole, newline, _ = printed().rpartition("\n")
+        found[:] = [seen for line in whole.splitlines() if newline and (seen := target.clocks(line)) is not None]
+        return bool(found)
+
+    if not until(answered, limits.CLOCKS_ANSWER_S_MAX):
+        raise PreconditionError(
+            f"clocks of {name}: not printed within {limits.CLOCKS_ANSWER_S_MAX:g} s; expected a process that runs"
+        )
+    (wall_ns, monotonic_ns), *_ = found
+    return Reading(wall_ns=wall_ns, monotonic_ns=monotonic_ns, asked=asked_at, answered=_now())
+
+
+def _now() -> Moment:
+    return Moment(wall_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())
