@@ -20,6 +20,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
 
 # Modules of the core without mutants, and why.
 WITHOUT: Final[Mapping[str, str]] = {
+    "damage": "no schedule flips a byte: docs/bit-rot.md",
     "events": "only data: inputs and outputs",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",

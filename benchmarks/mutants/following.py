@@ -46,6 +46,14 @@ MUTANTS: Final = (
         edits=(("    if changed:\n", "    if changed and cut.done:\n"),),
     ),
     Mutant(
+        name="epochs-kept-by-a-cut",
+        module="cuts",
+        category=Category.VISIBLE,
+        sentence="A follower that truncates its log keeps the epochs of what it removes.",
+        breaks="KIP-101, step 4.4: the epochs are truncated with the log",
+        edits=(("replica.epochs.truncate_from_end(min(cut.to, before))", "False"),),
+    ),
+    Mutant(
         name="first-epoch-of-a-fetch-alone",
         module="follower",
         category=Category.MANY,

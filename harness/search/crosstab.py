@@ -37,6 +37,7 @@ _WORST_FIRST: Final = (
     Kind.LONGER,
     Kind.EPOCHS_DIFFER,
     Kind.CHECKPOINT,
+    Kind.CORRUPT,
     Kind.WRONG_READ,
     Kind.READ_UNCOMMITTED,
     Kind.POLL_SKIP,
