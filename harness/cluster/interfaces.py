@@ -117,6 +117,9 @@ class Machines(Protocol):
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its disk holds it now, None if there is none."""
 
+    def log_end(self, name: str, topic: str, partition: int) -> int:
+        """Return where a replica's log ends now, as its disk holds it; -1 if there is none."""
+
     def log_text(self, name: str) -> str:
         """Return what the node's processes printed so far."""
 

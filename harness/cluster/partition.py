@@ -45,8 +45,7 @@ class Partition:
 
     def log_end(self, name: str) -> int:
         """Return the log end offset in a replica's files, -1 if there is no log."""
-        found = self.log(name)
-        return -1 if found is None else found.log_end_offset
+        return self.host.log_end(name, *self.place)
 
     def checkpoint(self, name: str) -> int:
         """Return the high watermark in a replica's checkpoint file, -1 if there is none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -39,6 +39,7 @@ from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
 from harness.logdir.checkpoint import HIGH_WATERMARKS
 from harness.logdir.data import DataFolder
+from harness.logdir.log_end import quick_end
 from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
 from harness.run.spec import RunSpec
@@ -243,6 +244,16 @@ class RealMachines:
         except OSError as error:
             text = f"{error.strerror}; expected a data directory that can be listed"
             raise PreconditionError(f"{name}: {self.disk(name)}: {text}") from error
+
+    def log_end(self, name: str, topic: str, partition: int) -> int:
+        """Return where a replica's log ends, from its newest segment if that shows it; raises as replica_log."""
+        with ExitStack() as opened:
+            folder = self._opened(opened, name, topic, partition)
+            with suppress(OSError):  # what cannot be read is for a whole scan, which says why
+                if folder is not None and (end := quick_end(folder)) is not None:
+                    return end
+        log = self.replica_log(name, topic, partition)
+        return -1 if log is None else log.log_end_offset
 
     def disk(self, name: str) -> Path:
         """Return the node's data directory, as a path of this machine."""

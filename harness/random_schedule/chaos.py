@@ -74,6 +74,8 @@ _AIMS: Final[Mapping[Effect, Sequence[str]]] = {
     Effect.OFFICE_LOST: ("controller",),
     Effect.LOG_CUT: ("one",),
     Effect.DISK_LOST: ("one",),
+    # A follower copies a damaged batch again. A leader's stays until another leads, and who needs it cannot go on.
+    Effect.BIT_ROT: ("follower",),
 }
 # The others are mostly aimed at one node: a cluster of which all nodes are hit shows little but that.
 AIMS: Final[Mapping[str, float]] = {

@@ -182,6 +182,11 @@ class SimMachines:
         """Return a replica's log as its disk holds it."""
         return self._world.nodes[name].disk.replica_log(TopicPartition(topic, partition))
 
+    def log_end(self, name: str, topic: str, partition: int) -> int:
+        """Return where a replica's log ends."""
+        found = self.replica_log(name, topic, partition)
+        return -1 if found is None else found.log_end_offset
+
     def log_text(self, name: str) -> str:
         """Return the printed lines of the node's processes so far."""
         return "\n".join(self._world.nodes[name].printed)

@@ -57,6 +57,7 @@ def test_replica_without_a_folder_has_no_log(machines: RealMachines) -> None:
     write(machines, 0)
     found = machines.replica_log("A", "log", 0)
     assert (1, None) == (found and found.log_end_offset, machines.replica_log("A", "log", 1))
+    assert (1, -1) == (machines.log_end("A", "log", 0), machines.log_end("A", "log", 1))
 
 
 def test_newest_segment_is_deleted_with_its_index_and_no_other(machines: RealMachines) -> None:
