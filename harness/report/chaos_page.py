@@ -4,6 +4,7 @@ The page of a long run: how available it was minute by minute, and which faults 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,7 @@ def build_chaos_page(run: LongRun, out: Path) -> Path:
         .render(
             run=run,
             verdict=run.result.verdict.name.lower(),
+            kinds=Counter(anomaly.kind.value for anomaly in run.result.anomalies).most_common(),
             plot=plot(run, minutes),
             bit=pairs(rows, "How often each fault was asked for, and took effect"),
             minutes=minutes,

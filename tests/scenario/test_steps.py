@@ -34,6 +34,7 @@ cut A -> zookeeper close
 cut A <-> B
 delay answers Fetch A -> B 0.020
 double LeaderAndIsr * -> A
+settle
 heal all
 heal A -> B
 await leader = A

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from checkers.measures.availability import REAL_NS, WINDOWS_MAX, Availability, windows_of
+from checkers.measures.availability import REAL_NS, WINDOWS_MAX, Availability, WindowsSoFar, windows_of
 from harness.model import HistoryError
 
 
@@ -77,3 +79,15 @@ def test_longest_stretch_by_hand(windows: str, expected: tuple[int, int, tuple[i
 def test_run_of_years_is_refused_before_its_windows_are_counted() -> None:
     with pytest.raises(HistoryError, match="expected windows from 0 to"):
         _windows((0.0, float(WINDOWS_MAX), False))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 4_000), st.booleans()), min_size=1))
+def test_windows_of_a_run_that_goes_on_are_those_of_all_its_produces(
+    produces: list[tuple[int, int, bool]],
+) -> None:
+    so_far = WindowsSoFar(window_ns=1_000)
+    for sent_ns, took_ns, acked in produces:
+        so_far.add(sent_ns, sent_ns + took_ns, acked)
+    sent, took, acked = zip(*produces, strict=True)
+    ended = np.array(sent) + np.array(took)
+    assert windows_of(np.array(sent), ended, np.array(acked), 1_000) == so_far.found
