@@ -3,6 +3,8 @@ Real machines: nodes on a host, with the fabric between them and a collector tha
 
 `open_machines` makes the cluster of one run out of them. The simulator has its own implementation of the cluster
 interfaces (harness/cluster/interfaces.py).
+
+Length:  one short call for each thing that a fault does to a node, and the opening of a cluster out of them.
 """
 
 from __future__ import annotations

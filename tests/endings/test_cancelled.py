@@ -47,7 +47,7 @@ class Part:
     def note_flushed(self, *_: object) -> None:
         """Do nothing."""
 
-    def add_node(self, name: str, *, disk: bool) -> None:
+    def add_node(self, name: str, *, disk: bool, fails: bool) -> None:
         """Reject the node."""
         raise UsageError(f"node {name}: no room")
 

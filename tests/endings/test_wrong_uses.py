@@ -17,6 +17,7 @@ from harness.cli.commands import COMMANDS
 from harness.cli.main import main
 from tests.endings.command import ROOT, left_of
 from tests.endings.wrong_uses import FENCEPOST, MODULES, Use, make_things
+from tests.kept import keep
 
 END_S_MAX = 180.0
 COMMAND = "harness.cli.main"
@@ -51,7 +52,10 @@ def test_wrong_use_is_one_line_and_the_code_for_it(
 
 
 @pytest.mark.slow
-def test_wrong_use_of_every_program_is_one_line_of_a_process(folder: Path, things: dict[str, str]) -> None:
+@pytest.mark.parametrize("every", keep([6, 1], 6))
+def test_wrong_use_of_every_program_is_one_line_of_a_process(
+    folder: Path, things: dict[str, str], every: int
+) -> None:
     """These take the time of an interpreter's start each, so they run side by side in one test."""
     # Of the command itself some that its own process could spoil: it may have started threads, or imported less.
     shown = {"plaay", "play --seed -1", "run --schedule {binary}", "agree {s_deep} {s_one}", "lineage {folder}"}
@@ -61,7 +65,8 @@ def test_wrong_use_of_every_program_is_one_line_of_a_process(folder: Path, thing
         return python("-m", *(word.format(**things) for word in each.words), folder=folder)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for each, process in zip((*MODULES, *some), pool.map(ended, (*MODULES, *some)), strict=True):
+        uses = (*MODULES[::every], *some)
+        for each, process in zip(uses, pool.map(ended, uses), strict=True):
             assert (2, "") == (process.returncode, process.stdout), (each, process.stderr)
             check_line(process.stderr, each.says)
     assert len(shown) == len(some)

@@ -21,6 +21,7 @@ from nemesis import NEMESES
 from targets.broker_target import TARGET
 from targets.simulator.zookeeper import ZooKeeper
 from tests.clusters import running
+from tests.kept import exhaustive
 from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, inject, produce, roles
 from tests.nemesis.simulated import played, refused, seen
 
@@ -180,6 +181,7 @@ def test_real_ensemble_loses_its_leader_then_answers_nobody_then_serves_again(tm
         await_whole(cluster)
 
 
+@exhaustive
 @pytest.mark.slow
 @pytest.mark.docker
 def test_ensemble_in_containers_loses_its_leader_and_is_whole_again(tmp_path: Path) -> None:

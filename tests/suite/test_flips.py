@@ -25,7 +25,7 @@ RESUME_BACK = {
 }
 
 
-@pytest.mark.parametrize("scenario", keep(TRUNCATE_BACK, "kip101-1", "kip101-3"))
+@pytest.mark.parametrize("scenario", keep(TRUNCATE_BACK, "kip101-3"))
 def test_truncating_to_the_high_watermark_again_brings_the_old_bugs_back(play_one: PlayOne, scenario: str) -> None:
     """Source: KIP-101: leader epochs are stamped and stored, but no follower queries them."""
     played = play_one(scenario, "kip101", "truncate_to=high_watermark", name="-truncate-back")
