@@ -20,25 +20,23 @@ from rich.console import Console
 
 from harness import limits
 from harness.cli.commands import COMMANDS
-from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.docs.checker_page import checkers
 from harness.docs.coverage_page import coverage
 from harness.docs.history_page import history
 from harness.docs.limit_page import broker_limits
+from harness.docs.nemesis_page import nemeses
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
 from harness.docs.summary_page import summary
 from harness.docs.table_page import run_tables
 from harness.docs.workload_page import workloads
-from harness.effect import Band, Effect
 from harness.ending import INTERRUPTED, READER_GONE, Parser, end
 from harness.environment import ENVIRONMENTS
 from harness.kafka_errors import KAFKA_ERRORS
 from harness.model import EXIT_CODES, EXIT_OF_VERDICT, Verdict
 from harness.report.table import render_table
 from harness.run.suite import Suite
-from nemesis import NEMESES
 from targets import TARGETS
 from workloads import CLIENTS, WORKLOADS
 
@@ -66,15 +64,6 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "or 4.",
 }
 
-_NEMESES_COLUMNS: Final = ("fault", "does", "and its probe", "effect", "healed by", "shaded in timelines")
-BAND_MEANINGS: Final[Mapping[Band, str]] = {
-    Band.DOWN: "until the node restarts",
-    Band.PAUSED: "until it resumes",
-    Band.ZOMBIE: "until it returns",
-    Band.IMPAIRED: "until it is healed, in a row below the node's role",
-    Band.MARK: "a mark",
-}
-
 
 # --- pages ---------------------------------------------------------------------------------------------------
 def exit_codes() -> str:
@@ -93,48 +82,6 @@ def exit_codes() -> str:
         "A run has one verdict, the most severe of its anomalies' verdicts; so nothing masks a violation.",
         markdown.table(("verdict, most severe first", "exit code of a single run"), merged),
         "A suite is judged by its expectations: a run of `hw` with exactly the expected losses is as expected.",
-    )
-
-
-def nemeses() -> str:
-    """Return docs/nemeses.md, from the table of faults."""
-    rows = [
-        (
-            f"`{name}`",
-            fault.doc,
-            markdown.first_line(fault.inject),
-            _effect(fault),
-            _healed_by(name),
-            BAND_MEANINGS[fault.band],
-        )
-        for name, fault in NEMESES.items()
-    ]
-    return markdown.page(
-        "Nemeses",
-        "nemesis/__init__.py",
-        "Each fault has an injection, a probe that verifies its effect, and a healing before the final reads.\n"
-        "If a probe sees no effect, the schedule ends and the run is unknown.\n"
-        "[power-loss.md](power-loss.md) explains how a node loses power, [bit-rot.md](bit-rot.md) which byte is "
-        "flipped and what brokers do about it, [clocks.md](clocks.md) how a node's clocks are set.",
-        markdown.table(
-            ("fault", "does", "and its probe", "effect on the node", "healed by", "shaded in timelines"), rows
-        ),
-        "Faults in force at the end are healed before the final reads, in this order of effects: "
-        f"{', '.join(f'`{effect}`' for effect in Effect if effect.lasts)}.\n"
-        "Each healing is verified; a fault that cannot be healed makes the run unknown, and a node that does not "
-        "come back makes it a hang.",
-        "The evidence is in the history, with the injection and with the heal. Faults of links quote the fabric's "
-        "count of frames, link by link:\n"
-        "`reconnect` says, for example, `partition-isolate: frames lost: 12 on B -> A, 3 on C -> A; open again: "
-        "B -> A`.\n"
-        "`lossy-link` loses a frame with its connection: TCP sends a lost packet again, so brokers see a loss as "
-        "a reset.\n"
-        "Faults of ZooKeeper say which server led and what became of the sessions: `zookeeper-2 led, pid 4711 "
-        "ended by SIGKILL; now zookeeper-1 follower, zookeeper-2 gone, zookeeper-3 leader; 3 of 3 sessions kept, "
-        "2 on another server`.\n"
-        "`zookeeper-late` is on a link that may be silent: its heal says how many frames were late.\n"
-        "[hosts.md](hosts.md#zookeeper) says which runs have a ZooKeeper of their own.",
-        "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
     )
 
 
@@ -228,17 +175,6 @@ def picture(suite: Suite) -> str:
 
 
 # --- pieces -------------------------------------------------------------------------------------------------
-def _effect(fault: Fault) -> str:
-    ended = " and ".join(f"`{effect}`" for effect in Effect if effect in fault.heals)
-    return f"ends {ended}" if ended else f"`{fault.effect}`"
-
-
-def _healed_by(name: str) -> str:
-    heal = NEMESES[name].heal
-    by = [other for other, fault in NEMESES.items() if heal is not None and fault.inject == heal]
-    return f"`{by[0]}`" if by else "itself" if heal else "needs none"
-
-
 def _option(action: argparse.Action) -> tuple[str, str]:
     name = " ".join((*action.option_strings, *([str(action.metavar)] if action.metavar else []))) or action.dest
     choices = f" ({', '.join(map(str, action.choices))})" if action.choices else ""

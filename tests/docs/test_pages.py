@@ -14,7 +14,7 @@ import pytest
 from checkers import CHECKERS
 from harness.cli.main import main
 from harness.cluster.fault import Band
-from harness.docs import markdown, pages
+from harness.docs import markdown, nemesis_page, pages
 from harness.docs.checker_page import definitions
 from harness.model import EXIT_CODES, Kind
 from harness.run.result import Status
@@ -67,7 +67,7 @@ def test_every_exit_code_has_a_meaning() -> None:
 
 def test_every_kind_of_anomaly_and_every_band_has_a_meaning() -> None:
     assert [] == [kind for kind in Kind if not definitions(kind)]
-    assert set(Band) == pages.BAND_MEANINGS.keys()
+    assert set(Band) == nemesis_page.BAND_MEANINGS.keys()
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Rules)])
@@ -86,7 +86,7 @@ def test_every_checker_has_its_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", NEMESES)
 def test_every_fault_has_its_line(name: str) -> None:
-    assert NEMESES[name].doc in lines_with(pages.nemeses(), f"| `{name}` |")[0]
+    assert NEMESES[name].doc in lines_with(nemesis_page.nemeses(), f"| `{name}` |")[0]
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)

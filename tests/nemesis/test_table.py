@@ -49,7 +49,7 @@ def test_only_faults_that_last_are_undone_and_shaded() -> None:
 
 
 def test_every_fault_stands_in_the_page_of_faults() -> None:
-    page = (ROOT / "docs" / "nemeses.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "nemeses.md").read_text(encoding="utf-8").partition("## What each host can do")[0]
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert [f"`{name}`" for name in NEMESES] == [row.split("|")[1].strip() for row in rows]
     assert [fault.doc for fault in NEMESES.values()] == [row.split("|")[2].strip() for row in rows]

@@ -1,0 +1,106 @@
+"""Prints docs/nemeses.md from the table of faults, and what each host can do from the hosts themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from harness.ability import Ability
+from harness.cluster.fault import Fault
+from harness.docs import markdown
+from harness.effect import Band, Effect
+from harness.hosts.ssh import SshHost
+from nemesis import NEMESES
+from targets.simulator.machines import why_lacking
+
+BAND_MEANINGS: Final[Mapping[Band, str]] = {
+    Band.DOWN: "until the node restarts",
+    Band.PAUSED: "until it resumes",
+    Band.ZOMBIE: "until it returns",
+    Band.IMPAIRED: "until it is healed, in a row below the node's role",
+    Band.MARK: "a mark",
+}
+# What a real host must have for an ability; it probes it when it is opened, and says what is missing.
+_NEEDED: Final[Mapping[Ability, str]] = {
+    Ability.WALL_CLOCK: "libfaketime",
+    Ability.CLOCKS: "libfaketime",
+    Ability.DISK_FULL: "FUSE, or a loop filesystem",
+    Ability.DISK_ERRORS: "FUSE, or a loop filesystem",
+    Ability.DISK_READ_ERRORS: "FUSE",
+    Ability.DISK_READ_ONLY: "FUSE, or a loop filesystem",
+    Ability.DISK_SLOW: "FUSE",
+}
+YES: Final = "yes"
+REFUSED: Final = "refused"
+
+
+def nemeses() -> str:
+    """Return docs/nemeses.md, from the table of faults."""
+    rows = [
+        (
+            f"`{name}`",
+            fault.doc,
+            markdown.first_line(fault.inject),
+            _effect(fault),
+            _healed_by(name),
+            BAND_MEANINGS[fault.band],
+        )
+        for name, fault in NEMESES.items()
+    ]
+    return markdown.page(
+        "Nemeses",
+        "nemesis/__init__.py",
+        "Each fault has an injection, a probe that verifies its effect, and a healing before the final reads.\n"
+        "If a probe sees no effect, the schedule ends and the run is unknown.\n"
+        "[power-loss.md](power-loss.md) explains how a node loses power, [bit-rot.md](bit-rot.md) which byte is "
+        "flipped and what brokers do about it, [clocks.md](clocks.md) how a node's clocks are set.",
+        markdown.table(
+            ("fault", "does", "and its probe", "effect on the node", "healed by", "shaded in timelines"), rows
+        ),
+        "Faults in force at the end are healed before the final reads, in this order of effects: "
+        f"{', '.join(f'`{effect}`' for effect in Effect if effect.lasts)}.\n"
+        "Each healing is verified; a fault that cannot be healed makes the run unknown, and a node that does not "
+        "come back makes it a hang.",
+        "The evidence is in the history, with the injection and with the heal. Faults of links quote the fabric's "
+        "count of frames, link by link:\n"
+        "`reconnect` says, for example, `partition-isolate: frames lost: 12 on B -> A, 3 on C -> A; open again: "
+        "B -> A`.\n"
+        "`lossy-link` loses a frame with its connection: TCP sends a lost packet again, so brokers see a loss as "
+        "a reset.\n"
+        "Faults of ZooKeeper say which server led and what became of the sessions: `zookeeper-2 led, pid 4711 "
+        "ended by SIGKILL; now zookeeper-1 follower, zookeeper-2 gone, zookeeper-3 leader; 3 of 3 sessions kept, "
+        "2 on another server`.\n"
+        "`zookeeper-late` is on a link that may be silent: its heal says how many frames were late.\n"
+        "[hosts.md](hosts.md#zookeeper) says which runs have a ZooKeeper of their own.",
+        "## What each host can do",
+        "A fault that needs something of a host is refused where the host lacks it (exit code 2, and the reason), "
+        "and left out of random schedules, which say so. All others need nothing, and work on each host.",
+        markdown.table(("faults", "need", "`local`, `docker`", "`ssh`", "`sim`"), _host_rows()),
+        "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
+    )
+
+
+def _host_rows() -> list[tuple[str, ...]]:
+    ssh = SshHost(Path("."))
+    return [
+        (
+            ", ".join(f"`{name}`" for name, fault in NEMESES.items() if fault.needs is ability),
+            f"`{ability}`",
+            f"with {_NEEDED[ability]}" if ability in _NEEDED else YES,
+            REFUSED if ssh.lacks(ability) else YES,
+            REFUSED if why_lacking(ability) else YES,
+        )
+        for ability in Ability
+    ]
+
+
+def _effect(fault: Fault) -> str:
+    ended = " and ".join(f"`{effect}`" for effect in Effect if effect in fault.heals)
+    return f"ends {ended}" if ended else f"`{fault.effect}`"
+
+
+def _healed_by(name: str) -> str:
+    heal = NEMESES[name].heal
+    by = [other for other, fault in NEMESES.items() if heal is not None and fault.inject == heal]
+    return f"`{by[0]}`" if by else "itself" if heal else "needs none"
