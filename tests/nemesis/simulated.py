@@ -27,7 +27,7 @@ expect kip380, hw, kip101: none
 
 
 def played(
-    name: str, steps: str, protocol: str = "kip380", *, settings: str = "", head: str = ""
+    name: str, steps: str, protocol: str = "kip380", *, settings: str = "", head: str = "", seed: int = 1
 ) -> tuple[RunResult, Sequence[Op]]:
     """Return the result and the history of a written scenario of two replicas, A leading first."""
     text = _FILE.format(settings=f"settings {settings}" if settings else "", head=head, steps=steps)
@@ -38,7 +38,7 @@ def played(
         variant=Variant(protocol=protocol),
         rules=TARGET.rules(protocol, ()),
         scenario=scenario,
-        draw=draw(scenario, 1),
+        draw=draw(scenario, seed),
     )
     return play_in_memory(sim_player(TARGET), spec)
 

@@ -27,6 +27,13 @@ def test_next_start_is_clean_with_all_records_and_the_last_high_watermark() -> N
     assert Verdict.VALID is result.verdict, result.anomalies
 
 
+@pytest.mark.parametrize("seed", [1, 53])
+def test_election_whose_report_is_under_way_when_the_run_ends_is_no_contradiction(seed: int) -> None:
+    steps = "produce m1 acks=all\nproduce m2 acks=all\nstop B\nrestart B\n"
+    result, _ = played("stop", steps, settings="flush_messages=1", seed=seed)
+    assert Verdict.VALID is result.verdict, result.anomalies
+
+
 def test_marker_counts_once() -> None:
     """Source: KAFKA-10471, a stale clean-shutdown marker."""
     steps = "produce m1 acks=all\nstop B\nrestart B\nkill B\nexpire B\nrestart B\n"
