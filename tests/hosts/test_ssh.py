@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -98,16 +99,21 @@ def test_zookeeper_stays_here_and_all_ends_with_the_host(make_ssh: MakeSsh, mach
 def test_nothing_of_a_run_is_outside_the_machines_folder(make_ssh: MakeSsh, machines: list[Sshd]) -> None:
     if machines[0].uid == os.geteuid():
         pytest.skip("not root: the machine's user has other files")
+    uids = {each.uid for each in machines}
+    before = _shared_files(uids)  # of other users who had these numbers once
     host = make_ssh()
     launched(host, "A", "write:log:a:10")
     host.close()
-    uids = {each.uid for each in machines}
-    # Besides their homes these users may write to the folders of all.
-    shared = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/run/lock")]
-    assert [] == [path for place in shared for path in place.glob("*") if _owner(path) in uids]
+    assert before == _shared_files(uids)
     assert [["fencepost"]] * 3 == [os.listdir(each.home) for each in machines]
     assert {"code", "incoming", "lib", "runs", "state"} == set(os.listdir(machines[0].root))
     assert [] == os.listdir(machines[0].root / "incoming")
+
+
+def _shared_files(uids: Collection[int]) -> list[Path]:
+    """Return what these users have in the folders of all, which they may write to besides their homes."""
+    shared = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/run/lock")]
+    return sorted(path for place in shared for path in place.glob("*") if _owner(path) in uids)
 
 
 def _owner(path: Path) -> int:
