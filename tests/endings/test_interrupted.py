@@ -47,7 +47,6 @@ SIGNALS = pytest.mark.parametrize(
             pytest.param(op(20), signal.SIGINT, id="starting-brokers"),
             pytest.param(cutting_power, signal.SIGTERM, id="power-loss"),
         ],
-        "starting-brokers",
         "power-loss",
     ),
 )

@@ -33,7 +33,7 @@ SEEN = {
     "disk-full": ("ENOSPC at ", "OSError(28, 'No space left on device') in "),
     "write-error": ("EIO at ", "OSError(5, 'Input/output error') in a"),
     "flush-error": ("EIO at ", "OSError(5, 'Input/output error') in a"),
-    "read-error": (", read of ", "ended: OSError(5, 'Input/output error')"),
+    "read-error": (", read of ", "OSError(5, "),
     "disk-read-only": ("EROFS at ", "OSError(30, 'Read-only file system') in "),
 }
 
