@@ -21,7 +21,7 @@ from harness import limits
 from harness.model import FencepostError, UsageError
 from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_repeat
 from tests.benchmarks.test_job import JOB
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 
 TINY = ("--alone", "--seconds=0.4", "--warm=0.1", "--repeats=1", "--acks=-1", "--bytes=1000")
 
@@ -129,6 +129,7 @@ def test_tiny_load_counts_what_is_in_the_log(standing: RunningCluster, acks: int
     standing.delete(topic)
 
 
+@exhaustive
 @pytest.mark.slow
 def test_tiny_run_of_ours_ends_with_every_figure_and_its_profiles(tmp_path: Path) -> None:
     options = parser().parse_args([*TINY, "--warm-up=0", f"--profile={tmp_path / 'profiles'}"])

@@ -23,6 +23,7 @@ from targets.broker.core.messages import ErrorCode
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Replica
 from tests.broker.core.memory import TP, log_of
+from tests.kept import exhaustive
 
 BROKEN = MUTANTS["fetching-goes-on"]
 FENCE = MUTANTS["newer-epoch-passes"]
@@ -59,6 +60,7 @@ def test_mutant_of_a_module_that_is_loaded_is_refused() -> None:
 
 
 # --- searching -----------------------------------------------------------------------------------------------
+@exhaustive
 @pytest.mark.slow
 def test_broken_core_is_found_and_the_core_as_it_is_is_not() -> None:
     gauntlet = Gauntlet(range(8), scenarios=True)

@@ -11,6 +11,7 @@ from docker.errors import APIError
 from harness.cleanup.engine import connect
 from harness.hosts import images
 from harness.model import UsageError
+from tests.kept import exhaustive
 
 
 @pytest.fixture
@@ -105,6 +106,7 @@ class FakeEngine:
             raise APIError("409 Conflict", explanation="image is being used by a container")
 
 
+@exhaustive
 @pytest.mark.slow
 @pytest.mark.docker
 def test_build_leaves_no_image_without_a_name() -> None:

@@ -18,7 +18,7 @@ from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 
 OUTPUT = Path("shrunk.txt")
 # Schedules of findings, named after their seeds, as they were drawn when they were found.
@@ -131,6 +131,7 @@ def test_random_schedule_that_holds_under_no_reference_stays_a_random_one(monkey
     assert len(shrunk.scenario.steps) <= 12
 
 
+@exhaustive
 @pytest.mark.slow
 def test_two_processes_find_what_one_finds_after_as_many_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.search.shrink.trials.ALONE_TRIES", 5)
