@@ -16,6 +16,7 @@ from harness.ability import Ability
 from harness.cleanup.process import until
 from harness.clocks import Moment, Reading, Which
 from harness.cluster.target import Target
+from harness.environment.needs import needs_of
 from harness.hosts.base import Host
 from harness.model import PreconditionError
 from harness.run.spec import RunSpec
@@ -36,8 +37,7 @@ class NodesClocks:
     def __init__(self, spec: RunSpec) -> None:
         """Nothing has started yet."""
         steps = [step.act for step in spec.scenario.steps if isinstance(step.act, Inject)]
-        wanted = {which for name in (*spec.faults, *(act.fault for act in steps)) if (which := _of(name))}
-        self._wanted = sorted(wanted)
+        self._wanted = sorted(_WHICH[each] for each in needs_of(spec) if each in _WHICH)
         self._named = {name: which for act in reversed(steps) if (which := _of(act.fault)) for name in act.nodes}
         self._order = list(spec.draw.ids)
         self._lives = dict.fromkeys(self._order, 0)

@@ -3,8 +3,6 @@ Real machines: nodes on a host, with the fabric between them and a collector tha
 
 `open_machines` makes the cluster of one run out of them. The simulator has its own implementation of the cluster
 interfaces (harness/cluster/interfaces.py).
-
-Length:  one short call for each thing that a fault does to a node, and the opening of a cluster out of them.
 """
 
 from __future__ import annotations
@@ -30,6 +28,7 @@ from harness.cluster.target import NodeSpec, Target
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.flipping import flip, flip_count
+from harness.environment.needs import needs_of
 from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
 from harness.events import Event
@@ -45,9 +44,7 @@ from harness.logdir.log_end import quick_end
 from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
 from harness.run.spec import RunSpec
-from harness.scenario.steps import Inject
 from harness.zookeeper.view import RealZooKeeperView
-from nemesis import NEMESES
 
 T = TypeVar("T")
 
@@ -295,13 +292,6 @@ class RealMachines:
             return None
 
 
-def may_fail(spec: RunSpec) -> bool:
-    """Return True if a run may need a disk that fails: passing every call through the harness costs throughput."""
-    steps = (step.act.fault for step in spec.scenario.steps if isinstance(step.act, Inject))
-    needs = {NEMESES[name].needs for name in (*steps, *spec.faults) if name in NEMESES}
-    return bool(needs & OF_DISKS)
-
-
 def open_machines(
     spec: RunSpec,
     folder: Path,
@@ -362,9 +352,11 @@ def open_machines(
         machines = RealMachines(
             host=host, collector=collector, printed_lines=printed_lines, target=target, spec=spec
         )
+        # A disk that can fail costs throughput: every call of the node passes through the harness.
+        fails = bool(needs_of(spec) & OF_DISKS)
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
-            place = host.add_node(name, disk=name in spec.scenario.stores, fails=may_fail(spec))
+            place = host.add_node(name, disk=name in spec.scenario.stores, fails=fails)
             internal = fabric.add_broker(name, broker_id, place.internal_outside)
             links = [str(fabric.add_zookeeper_link(name, address)) for address in (upstream, *others)]
             if client_links:

@@ -13,6 +13,7 @@ from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
 from harness.environment.machines import RealMachines, open_machines
+from harness.environment.needs import needs_of
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.hosts.base import Host
@@ -22,8 +23,6 @@ from harness.random_schedule.timing import REAL, Timing
 from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
-from harness.scenario.steps import Inject
-from nemesis import NEMESES
 from workloads import CLIENTS
 
 # The servers of ZooKeeper that a run needs for itself alone, for a fault that needs one of these.
@@ -118,13 +117,6 @@ class RealEnvironment:
         """Stop ZooKeeper; safe to call twice."""
         if self._shared is not None:
             self._shared.close()
-
-
-def needs_of(spec: RunSpec) -> frozenset[Ability]:
-    """Return what the faults of a run's schedule need."""
-    steps = (step.act.fault for step in spec.scenario.steps if isinstance(step.act, Inject))
-    named = {NEMESES[name].needs for name in (*spec.faults, *steps) if name in NEMESES}
-    return frozenset(each for each in named if each is not None)
 
 
 def make_environment(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.scenario.file import Draw, Scenario
-from harness.scenario.steps import Inject
 from harness.scenario.variant import Variant, expectation_of
 
 # The default target: the broker of this repository.
@@ -91,9 +90,7 @@ class RunSpec:
     @property
     def faults(self) -> tuple[str, ...]:
         """The faults that must be possible: those of a written scenario, or those chosen for a random one."""
-        if self.random:
-            return self.nemeses
-        return tuple(dict.fromkeys(step.act.fault for step in self.scenario.steps if isinstance(step.act, Inject)))
+        return self.nemeses if self.random else self.scenario.faults
 
     @property
     def expectation(self) -> str | None:

@@ -57,7 +57,7 @@ from harness.scenario.grammar import Line, Names
 from harness.scenario.heads import Count, counts_of, further_of, nodes_of
 from harness.scenario.lines import RawLine, lines_of
 from harness.scenario.step_order import check_order, check_records
-from harness.scenario.steps import STEPS, Act, Produce
+from harness.scenario.steps import STEPS, Act, Inject, Produce
 from harness.scenario.variant import Variant, Variants
 from harness.workload.plan import NO_CLIENTS, Clients, Place
 
@@ -144,6 +144,11 @@ class Scenario:
     def places(self) -> Mapping[Place, tuple[str, ...]]:
         """All partitions with their replicas, the main one first."""
         return {Place(self.topic, self.partition): self.replicas, **self.further}
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The faults that its steps name, each once."""
+        return tuple(dict.fromkeys(step.act.fault for step in self.steps if isinstance(step.act, Inject)))
 
     @property
     def stores(self) -> tuple[str, ...]:

@@ -164,14 +164,10 @@ class Play:
             cluster.await_(partial(_is_ready, partition), partition.lacking)
         if self.scenario.clients:
             nodes = {name: cluster.address_of(name) for name in cluster.ids}
-            crashes = any(self.faults[name].needs is Ability.CLIENT_PROCESSES for name in self._injected())
+            crashes = any(self.faults[name].needs is Ability.CLIENT_PROCESSES for name in self.scenario.faults)
             clients = self.scenario.clients.killable() if crashes else self.scenario.clients
             self._workload = self.client.begin_workload(clients, self.draw.seed, nodes=nodes)
             cluster.workload = self._workload
-
-    def _injected(self) -> set[str]:
-        """Return the faults that the steps name."""
-        return {step.act.fault for step in self.scenario.steps if isinstance(step.act, Inject)}
 
     def _topics(self) -> dict[str, list[list[int]]]:
         """Return each topic's broker ids, partition by partition from 0 on."""

@@ -10,7 +10,8 @@ import pytest
 
 from harness.ability import Ability
 from harness.environment import ENVIRONMENTS
-from harness.environment.real import RealEnvironment, needs_of
+from harness.environment.needs import needs_of
+from harness.environment.real import RealEnvironment
 from harness.events import Done
 from harness.history.file import History
 from harness.hosts import HOSTS
