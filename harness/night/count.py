@@ -11,6 +11,7 @@ from harness.model import Verdict
 from harness.night.cause import Cause, cause_of
 from harness.report.text import shortened
 from harness.run.result import RunResult
+from harness.search.tally import verdict_of
 
 SENTENCES_MAX: Final = 8
 SENTENCE_CHARACTERS_MAX: Final = 1_200
@@ -129,9 +130,8 @@ class Count:
     @property
     def verdict(self) -> Verdict:
         """The gravest verdict of the findings; unknown if at least half of the runs are, or there is none."""
-        worst = Verdict.merge(Verdict[finding.verdict.upper()] for finding in self.findings)
-        unknown = 2 * self.verdicts["unknown"] >= self.runs
-        return Verdict.merge([worst, Verdict.UNKNOWN if unknown else Verdict.VALID])
+        worst = (Verdict[finding.verdict.upper()] for finding in self.findings)
+        return verdict_of(worst, unknown=self.verdicts["unknown"], runs=self.runs)
 
     @property
     def violations(self) -> list[Finding]:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from harness.model import ORACLES, Kind, Verdict
 from harness.run.result import RunResult
+
+
+def verdict_of(findings: Iterable[Verdict], *, unknown: int, runs: int) -> Verdict:
+    """Return the most severe verdict of the findings; unknown if at least half of the runs are, else valid."""
+    return Verdict.merge([*findings, Verdict.UNKNOWN if 2 * unknown >= runs else Verdict.VALID])
 
 
 @dataclass(slots=True)
@@ -69,9 +75,8 @@ class Tally:
     @property
     def verdict(self) -> Verdict:
         """The most severe verdict of the findings; unknown if at least half of the seeds are, else valid."""
-        worst = Verdict.merge(result.verdict for result in self.findings)
-        unknown = 2 * self.verdicts[Verdict.UNKNOWN] >= self.seeds
-        return Verdict.merge([worst, Verdict.UNKNOWN if unknown else Verdict.VALID])
+        worst = (result.verdict for result in self.findings)
+        return verdict_of(worst, unknown=self.verdicts[Verdict.UNKNOWN], runs=self.seeds)
 
     @property
     def seeds_per_second(self) -> float:
