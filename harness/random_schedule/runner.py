@@ -76,7 +76,7 @@ class RandomPlay(Play):
     # How long the schedule goes on, in seconds of the history's time; None: until its last step.
     seconds: float | None = None
     # The steps that were tried, with the nodes that aims meant: they can be played again.
-    executed: list[Step] = field(init=False, default_factory=list)
+    executed: list[Step] = field(default_factory=list)
     _clock: Clock = field(init=False, default_factory=Clock)
     _settled: int = field(init=False, default=0)
     _until_ns: int | None = field(init=False, default=None)
@@ -84,7 +84,9 @@ class RandomPlay(Play):
     _taken: int = field(init=False, default=0)
 
     def _set_up(self) -> None:
-        self.cluster.history.listeners += [self._waiting.listen, self._clock.listen]
+        self.cluster.history.listeners.append(self._waiting.listen)
+        if self.seconds is not None:
+            self.cluster.history.listeners.append(self._clock.listen)
         Play._set_up(self)
         if self.seconds is not None:
             self._until_ns = self._clock.now_ns + int(self.seconds * 1e9)

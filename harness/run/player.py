@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 from harness import events
@@ -27,7 +26,7 @@ from harness.run.environment import Environment
 from harness.run.failure import failure_of, reason_of
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
-from harness.scenario.file import Scenario, Step
+from harness.scenario.file import Step
 from harness.scenario.runner import Play
 from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
@@ -100,14 +99,34 @@ class Player:
             run.schedule.write_text(text_of(spec.scenario), encoding="utf-8")
         history = History(run.history)
         history.listeners += [lambda op: _progress(op, on_step), *self.listeners]
-        with Following(history, self._cancelled.is_set) as following:
-            power_tier = self.play_into(history, spec, run.path, keep=run.logs)
-            following.finish()
+        executed: list[Step] = []
+        try:
+            with Following(history, self._cancelled.is_set) as following:
+                power_tier = self.play_into(history, spec, run.path, keep=run.logs, executed=executed)
+                following.finish()
+        finally:
+            if spec.seconds is not None and executed:
+                text = text_of(replace(spec.scenario, steps=tuple(executed)))
+                run.executed.write_text(text, encoding="utf-8")
         return replace(run, power_tier=power_tier, seconds=time.monotonic() - began)
 
-    def play_into(self, history: History, spec: RunSpec, folder: Path, *, keep: Path | None = None) -> str:
-        """Play a run into this history and close it; keep logs if `keep` is a folder; return the power tier."""
-        environment, schedule = self.environment, spec.scenario
+    def play_into(
+        self,
+        history: History,
+        spec: RunSpec,
+        folder: Path,
+        *,
+        keep: Path | None = None,
+        executed: list[Step] | None = None,
+    ) -> str:
+        """
+        Play a run into this history and close it; return the power tier.
+
+        Args:
+            keep: where to keep the nodes' logs, None for nowhere.
+            executed: gets the steps of a random schedule that were tried, one by one.
+        """
+        environment = self.environment
         if spec.random:
             spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack))
         cluster = environment.open_cluster(spec, folder, history)
@@ -119,8 +138,7 @@ class Player:
             stop = self._stop(spec, history)
             setup = setup_event(spec, power_tier=cluster.host.power_tier, sends_once=client.sends_once)
             cluster.record("runner", OpType.INFO, setup)
-            executed = Run(path=folder).executed if keep is not None else None
-            self._play(spec, cluster, client, stop, partial(_keep_executed, schedule, executed))
+            self._play(spec, cluster, client, stop, [] if executed is None else executed)
             environment.record_evidence(cluster)
             if keep is not None:
                 self._keep_logs(spec, cluster, keep)
@@ -142,14 +160,8 @@ class Player:
         return stop
 
     def _play(
-        self,
-        spec: RunSpec,
-        cluster: Cluster,
-        client: Client,
-        stop: Stop | None,
-        keep: Callable[[Sequence[Step]], None],
+        self, spec: RunSpec, cluster: Cluster, client: Client, stop: Stop | None, executed: list[Step]
     ) -> None:
-        """Play the steps; call `keep` with those of a long run that were tried, however it ends."""
         scenario = spec.scenario.under(spec.variant.names(spec.rules))
         if not spec.random:
             Play(
@@ -165,12 +177,9 @@ class Player:
             timing=replace(self.environment.timing, alike=spec.alike),
             stop=stop,
             seconds=spec.seconds,
+            executed=executed,
         )
-        try:
-            play.run()
-        finally:
-            if spec.seconds is not None:
-                keep(play.executed)
+        play.run()
 
     def _keep_logs(self, spec: RunSpec, cluster: Cluster, folder: Path) -> None:
         """Keep the nodes' printed lines and the final files of the replicas."""
@@ -182,12 +191,6 @@ class Player:
             except (FencepostError, OSError) as error:  # shutil.Error is an OSError
                 note = RunnerNote(node=name, text=f"its logs could not be kept: {error}")
                 cluster.record("runner", OpType.INFO, note)
-
-
-def _keep_executed(schedule: Scenario, path: Path | None, steps: Sequence[Step]) -> None:
-    """Write a schedule with these steps; its time limits are as drawn: they grow wherever it is played."""
-    if path is not None:
-        path.write_text(text_of(replace(schedule, steps=tuple(steps))), encoding="utf-8")
 
 
 def _close_after(error: BaseException, cluster: Cluster) -> None:
