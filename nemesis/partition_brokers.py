@@ -11,16 +11,14 @@ from itertools import permutations
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.link_fault import LinkRules, begin, probe, refuse_twice
+from harness.cluster.link_fault import probe, sever
 from harness.effect import Band, Effect
 from nemesis import reconnect
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut every link between brokers; the probe is a frame that was lost."""
-    refuse_twice(cluster, "partition-brokers", name)
-    cut = cluster.fabric.cut_links(permutations(cluster.ids, 2))
-    return begin(cluster, "partition-brokers", Effect.PARTITIONED, name, LinkRules(word="lost", rules=(cut,)))
+    return sever(cluster, "partition-brokers", Effect.PARTITIONED, name, permutations(cluster.ids, 2))
 
 
 FAULT = Fault(

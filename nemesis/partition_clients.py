@@ -11,7 +11,7 @@ from __future__ import annotations
 from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.link_fault import LinkRules, begin, probe, refuse_twice
+from harness.cluster.link_fault import probe, sever
 from harness.effect import Band, Effect
 from harness.fabric.core.rules import CLIENTS
 from nemesis import reconnect
@@ -19,9 +19,7 @@ from nemesis import reconnect
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut the link from clients to the node; the probe is a frame of theirs that was lost."""
-    refuse_twice(cluster, "partition-clients", name)
-    cut = cluster.fabric.cut_links([(CLIENTS, name)])
-    return begin(cluster, "partition-clients", Effect.CLIENTS_CUT, name, LinkRules(word="lost", rules=(cut,)))
+    return sever(cluster, "partition-clients", Effect.CLIENTS_CUT, name, [(CLIENTS, name)])
 
 
 FAULT = Fault(

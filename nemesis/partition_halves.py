@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.link_fault import LinkRules, begin, between, half_of, probe, refuse_twice
+from harness.cluster.link_fault import between, half_of, probe, sever
 from harness.effect import Band, Effect
 from nemesis import reconnect
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut every link between the halves; the probe is a frame that was lost."""
-    refuse_twice(cluster, "partition-halves", name)
     half = half_of(cluster, name)
-    cut = cluster.fabric.cut_links(between(half, [each for each in cluster.ids if each not in half]))
-    return begin(cluster, "partition-halves", Effect.PARTITIONED, name, LinkRules(word="lost", rules=(cut,)))
+    links = between(half, [each for each in cluster.ids if each not in half])
+    return sever(cluster, "partition-halves", Effect.PARTITIONED, name, links)
 
 
 FAULT = Fault(

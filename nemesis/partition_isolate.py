@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.link_fault import LinkRules, around, begin, probe, refuse_twice
+from harness.cluster.link_fault import around, probe, sever
 from harness.effect import Band, Effect
 from nemesis import reconnect
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut every link between the node and the others; the probe is a frame that was lost."""
-    refuse_twice(cluster, "partition-isolate", name)
-    cut = cluster.fabric.cut_links(around(cluster, name))
-    return begin(cluster, "partition-isolate", Effect.PARTITIONED, name, LinkRules(word="lost", rules=(cut,)))
+    return sever(cluster, "partition-isolate", Effect.PARTITIONED, name, around(cluster, name))
 
 
 FAULT = Fault(

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.link_fault import LinkRules, begin, probe, refuse_twice
+from harness.cluster.link_fault import probe, sever
 from harness.effect import Band, Effect
 from nemesis import reconnect
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut the links on which the node asks; the probe is a frame that was lost."""
-    refuse_twice(cluster, "partition-one-way", name)
-    cut = cluster.fabric.cut_links((name, other) for other in cluster.ids if other != name)
-    return begin(cluster, "partition-one-way", Effect.PARTITIONED, name, LinkRules(word="lost", rules=(cut,)))
+    links = [(name, other) for other in cluster.ids if other != name]
+    return sever(cluster, "partition-one-way", Effect.PARTITIONED, name, links)
 
 
 FAULT = Fault(

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.link_fault import LinkRules, across_the_ring, begin, probe, refuse_twice
+from harness.cluster.link_fault import across_the_ring, probe, sever
 from harness.effect import Band, Effect
 from nemesis import reconnect
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut every link that is no side of the ring; the probe is a frame that was lost."""
-    refuse_twice(cluster, "partition-ring", name)
-    cut = cluster.fabric.cut_links(across_the_ring(cluster, name))
-    return begin(cluster, "partition-ring", Effect.PARTITIONED, name, LinkRules(word="lost", rules=(cut,)))
+    return sever(cluster, "partition-ring", Effect.PARTITIONED, name, across_the_ring(cluster, name))
 
 
 FAULT = Fault(

@@ -8,7 +8,7 @@ of their own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Final
@@ -53,6 +53,18 @@ def begin(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRu
             f"{fault} {node}: no frame was {rules.word} within {BITES_WITHIN_S:g} s; expected one at least"
         )
     return evidence(cluster, rules)
+
+
+def sever(cluster: Cluster, fault: str, effect: Effect, node: str, links: Iterable[Link]) -> str:
+    """
+    Cut these links as a fault of the node, and return the frames that were lost so far, one at least.
+
+    Raises:
+        PreconditionError: the fault is in force on the node already, or no frame was lost in time.
+    """
+    refuse_twice(cluster, fault, node)
+    cut = cluster.fabric.cut_links(links)
+    return begin(cluster, fault, effect, node, LinkRules(word="lost", rules=(cut,)))
 
 
 def impose(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRules) -> str:
