@@ -390,7 +390,7 @@ def open_machines(
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,
-        zookeeper=OwnZooKeeper(host, own, zookeeper_view) if own else None,
+        zookeeper=OwnZooKeeper(host.zookeeper_host, own, zookeeper_view) if own else None,
         time=RealTime(host.require_all),
         addresses=addresses,
     )

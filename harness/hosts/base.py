@@ -63,6 +63,10 @@ class Host(Protocol):
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server; return its address as seen by the harness."""
 
+    @property
+    def zookeeper_host(self) -> Host:
+        """The host on which ZooKeeper's servers run: this one, unless its nodes are on other machines."""
+
     def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
         """Start a ZooKeeper for this run alone, of one server or of three; return when all of them serve."""
 

@@ -112,6 +112,11 @@ class DockerHost(NodesHost[NodeContainer]):
         address = Address(host=ip, port=ZOOKEEPER_PORT)
         return self._await_zookeeper(address)
 
+    @property
+    def zookeeper_host(self) -> DockerHost:
+        """This one."""
+        return self
+
     def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
         """Start a ZooKeeper of the run's own, a container for each server; return when all of them serve."""
         names = [f"{ZOOKEEPER}-{number}" for number in range(1, servers + 1)]

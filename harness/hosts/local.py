@@ -82,6 +82,11 @@ class LocalHost(NodesHost[NodeProcess]):
         self.start(ZOOKEEPER, launch)
         return self._await_zookeeper(address)
 
+    @property
+    def zookeeper_host(self) -> LocalHost:
+        """This one."""
+        return self
+
     def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
         """Start a ZooKeeper of the run's own; return when all of its servers serve."""
         java, jars = find_java(), server.find_jars()

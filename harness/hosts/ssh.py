@@ -83,8 +83,6 @@ class SshHost(Refusing):
         self._drain = drain
         self._ports = ports
         self._file = machines
-        # The servers of the run's own ZooKeeper, which are here.
-        self._own: frozenset[str] = frozenset()
         self._list: MachineList | None = None
         # What is of the run on this machine: its folder, its ledger, ZooKeeper.
         self._here = LocalHost(run_dir, power_tier=WATERMARK)
@@ -141,11 +139,14 @@ class SshHost(Refusing):
         """Start a real ZooKeeper server on this machine; nodes reach it through their links."""
         return self._here.start_zookeeper()
 
+    @property
+    def zookeeper_host(self) -> LocalHost:
+        """This machine: ZooKeeper stays beside the harness."""
+        return self._here
+
     def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
         """Start a ZooKeeper of the run's own on this machine; return when all of its servers serve."""
-        made = self._here.start_own_zookeeper(servers)
-        self._own = frozenset(each.name for each in made)
-        return made
+        return self._here.start_own_zookeeper(servers)
 
     def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
         """Make a node's disk on the next machine, and claim its ports there; no disk there can fail yet."""
@@ -160,21 +161,14 @@ class SshHost(Refusing):
 
     def start(self, name: str, launch: Launch) -> None:
         """Start the node's process."""
-        if name in self._own:
-            self._here.start(name, launch)
-            return
         self._station(name).start(name, launch)
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""
-        if name in self._own:
-            return self._here.alive(name)
         return self._station(name).alive(name)
 
     def kill(self, name: str) -> str:
         """SIGKILL the node's process; return when it has ended."""
-        if name in self._own:
-            return self._here.kill(name)
         return self._station(name).act("kill", name)
 
     def stop(self, name: str) -> str:
@@ -183,18 +177,14 @@ class SshHost(Refusing):
 
     def pause(self, name: str) -> str:
         """Freeze the node's process; return when the kernel reports it as stopped."""
-        if name in self._own:
-            return self._here.pause(name)
         return self._station(name).act("pause", name)
 
     def paused(self, name: str) -> bool:
         """Return True if the kernel reports the node's process as stopped."""
-        return self._here.paused(name) if name in self._own else self._station(name).paused(name)
+        return self._station(name).paused(name)
 
     def resume(self, name: str) -> str:
         """Resume a paused node; return when it runs."""
-        if name in self._own:
-            return self._here.resume(name)
         return self._station(name).act("resume", name)
 
     def flush(self, name: str) -> str:

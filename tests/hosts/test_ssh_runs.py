@@ -93,6 +93,9 @@ cut-from-zookeeper B
 zookeeper-back B
 await isr = A B
 
+zookeeper-outage A
+zookeeper-back A
+
 depose-controller C
 produce m4 acks=all
 
@@ -152,6 +155,7 @@ def test_losses_of_kip101_show_under_the_old_protocol_and_every_fault_bites(
         "clock-right",
     }
     assert {name for name, fault in NEMESES.items() if fault.needs is None} - left <= bitten
+    assert "zookeeper-outage" in bitten
     assert [True] * 3 == [is_clean(each) for each in machines]
 
 
