@@ -10,7 +10,19 @@ from checkers.facts.moments import Moment, anomaly, margin_ns, moments, states
 from checkers.facts.view import at, setup_of
 from checkers.facts.wrong_clocks import clock_was_wrong
 from harness.effect import ON_ZOOKEEPER, nature_of
-from harness.events import Cut, Delay, Double, Follower, Hold, Injection, IsrChanged, Leader, Started, World
+from harness.events import (
+    Cut,
+    Delay,
+    Double,
+    Follower,
+    Hold,
+    Injection,
+    IsrChanged,
+    Leader,
+    Recovered,
+    Started,
+    World,
+)
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 _NS_PER_MS: Final = 1_000_000
@@ -72,7 +84,8 @@ def _next(term: _Term | None, moment: Moment, ends: dict[str, int]) -> _Term | N
     """Return the term after that event, with the members' ends and who is behind."""
     op, event, _, after = moment
     node = op.process
-    if after.end is not None:
+    # What a member lost with its power its leader still counts as copied, until the member fetches again.
+    if after.end is not None and not isinstance(event, Recovered):
         ends[node] = after.end
     if isinstance(event, Leader):
         term = _Term(leader=node, epoch=event.epoch, op=op, members=after.isr - {node})
