@@ -218,11 +218,18 @@ def _committed(given: Given) -> Iterator[str]:
 
 def _stood(given: Given) -> Iterator[str]:
     """The ISR was ZooKeeper's, not only the leader's own; a watch may have missed a state between two others."""
-    states = isr_states(given.ops)
-    known = {frozenset(state.isr) for state in states}
-    gaps = any(not state.follows for state in states[1:])
-    if states and not gaps and not any(frozenset(isr) in known for isr in given.promise.isrs):
+    known = _isrs_without_gap(given.ops)
+    if known and not any(frozenset(isr) in known for isr in given.promise.isrs):
         yield f"the ISR ({' '.join(given.promise.isr)}) never stood in ZooKeeper"
+
+
+@fact
+def _isrs_without_gap(ops: Sequence[Op]) -> frozenset[frozenset[str]]:
+    """Return every ISR that stood in ZooKeeper, none if one may have been missed."""
+    states = isr_states(ops)
+    if not all(each.follows for each in states[1:]):
+        return frozenset()
+    return frozenset(frozenset(each.isr) for each in states)
 
 
 def _copied(given: Given) -> Iterator[str]:

@@ -7,12 +7,17 @@ and a recovery the checkpoint of epochs (KIP-101). So records of two appends at 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Final
 
-from checkers.facts.replica_log import UNKNOWN, Change
+from checkers.facts.replica_log import UNKNOWN, Change, Piece
 from checkers.facts.view import newest_counts, setup_of
 from harness.events import Append, Recovered
 from harness.model import Op
+
+_start_of: Final = itemgetter(0)
 
 
 class BatchEpochs:
@@ -42,6 +47,29 @@ class BatchEpochs:
         if not self._tells_epochs:
             return UNKNOWN
         return max(((start, epoch) for epoch, start in step.epochs if start <= offset), default=(0, UNKNOWN))[1]
+
+    def unfit_from(self, epochs: Sequence[tuple[int, int]], pieces: Iterable[Piece]) -> int | None:
+        """
+        Return the first offset at which a recovered log has a record of another epoch than its origin's.
+
+        Args:
+            epochs: the start offset of each epoch and the epoch, as the recovery tells of them, sorted.
+            pieces: what the log had, in the order of offsets.
+        """
+        if not self._tells_epochs or not epochs:
+            return None
+        for first, end, origin in pieces:
+            wrote = self._epoch_of.get(origin)
+            if wrote is None:
+                continue
+            place = bisect_right(epochs, first, key=_start_of)
+            starts = [first, *(start for start, _ in epochs[place : bisect_left(epochs, end, key=_start_of)])]
+            for start in starts:
+                place = bisect_right(epochs, start, key=_start_of)
+                epoch = epochs[place - 1][1] if place else UNKNOWN
+                if epoch != wrote and (epoch != UNKNOWN or self._tells_all):
+                    return start
+        return None
 
     def may_be(self, change: Change, offset: int, origin: int) -> bool:
         """Return False if a change of unknown origin is no copy of that append, as its batch's epoch shows."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -58,19 +59,25 @@ class Copies:
         # Whom each node's last process followed as it ended, and the epoch in which it led.
         self._followed: dict[str, str] = {}
         self._led_in: dict[str, int] = {}
+        # The epochs that each node recovered last, and the offset below which its log's records are of them.
+        self._recovered: dict[str, tuple[list[tuple[int, int]], int]] = {}
         self._started: dict[str, Op] = {}
         self._on_new_disk = starts_on_new_disks(ops)
         self.in_order: list[Change] = []
         for place, (op, step) in enumerate(self._steps):
             self.in_order += self._apply(place, op, step)
         self._changed = Ranges((change.first, change.end) for change in self.in_order)
+        self._asked: tuple[int, dict[str, list[Change]]] = (-1, {})
 
-    def changes(self, offset: int) -> dict[str, list[Change]]:
+    def changes(self, offset: int) -> Mapping[str, Sequence[Change]]:
         """Return the changes at the offset in each node's log, in index order."""
+        if self._asked[0] == offset:  # a loss is judged by many questions about one offset
+            return self._asked[1]
         found: dict[str, list[Change]] = {}
         for place in self._changed.at(offset):
             change = self.in_order[place]
             found.setdefault(change.node, []).append(change)
+        self._asked = (offset, found)
         return found
 
     def written(self, offset: int, after: int, until: int) -> tuple[list[Op], list[Op]]:
@@ -189,7 +196,7 @@ class Copies:
         return [self._change(op, first, end, None) for first, end, _ in removed]
 
     def _recover(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Change]:
-        to = min(step.log_end_offset, self._replaced_from(step, log))
+        to = min(step.log_end_offset, self._replaced_from(op.process, step, log))
         found = self._remove(op, log, to) if to < log.end else []
         # The power loss undid a truncation that was never flushed: the old tail is back.
         while log.end < step.log_end_offset:
@@ -222,14 +229,17 @@ class Copies:
         known = found[-1][1] if found else first
         return [*found, (known, step.log_end_offset, UNKNOWN)] if known < step.log_end_offset else found
 
-    def _replaced_from(self, step: Recovered, log: ReplicaLog) -> int:
+    def _replaced_from(self, node: str, step: Recovered, log: ReplicaLog) -> int:
         """Return the first offset at which the recovered log has a record of another epoch; its end, if none."""
-        for first, end, origin in log.pieces:
-            starts = [start for _, start in step.epochs if first < start < end]
-            for offset in (first, *starts):
-                if not self.epochs.fits(step, offset, origin):
-                    return offset
-        return log.end
+        epochs = sorted((start, epoch) for epoch, start in step.epochs)
+        before, sure = self._recovered.get(node, ([], 0))
+        # What fitted at the recovery before, and has not changed since, still does where the epochs are the same.
+        other = next((pair for pair in zip_longest(before, epochs) if pair[0] != pair[1]), ())
+        sure = min([sure, log.changed_from, *(each[0] for each in other if each is not None)])
+        found = self.epochs.unfit_from(epochs, log.pieces_from(sure))
+        self._recovered[node] = (epochs, log.end if found is None else found)
+        log.changed_from = log.end if found is None else found
+        return log.end if found is None else found
 
     def _change(self, op: Op, first: int, end: int, origin: int | None) -> Change:
         leader = self._leader_of.get(op.process, "")

@@ -8,19 +8,21 @@ lacks the record, which moves the question to that leader.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from checkers.facts.copies import copies_of
 from checkers.facts.durable import flushed
+from checkers.facts.fact import fact, select
 from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import Change
 from checkers.facts.rot import rot_at
 from checkers.facts.view import REASONS, at
 from harness.effect import Effect, nature_of
 from harness.events import Append, Ended, Follower, Injection, Leader, Recovered, Started, Truncate
-from harness.model import Op, OpType, events_of
+from harness.model import Op, OpType, Source, events_of
 
 
 class Cause(StrEnum):
@@ -199,8 +201,17 @@ def _power_loss(ops: Sequence[Op], node: str, begun: int, until: int) -> Outage 
 
 
 def _reported_log(ops: Sequence[Op], node: str, after: int, until: int) -> bool:
-    kinds = (Recovered, Leader, Follower, Truncate, Append)
-    return any(op.process == node and after < op.index < until for kind in kinds for op, _ in events_of(ops, kind))
+    told = _log_reports(ops).get(node, ())
+    return bisect_right(told, after) < bisect_left(told, until)
+
+
+@fact
+def _log_reports(ops: Sequence[Op]) -> Mapping[str, Sequence[int]]:
+    """Return the indexes of the ops in which each node said where its log ends."""
+    found: dict[str, list[int]] = {}
+    for op in select(ops, Source.BROKER, "recovered", "leader", "follower", "truncate", "append"):
+        found.setdefault(op.process, []).append(op.index)
+    return found
 
 
 def _cut_off(ops: Sequence[Op], node: str, begun: int, until: int) -> Op | None:
@@ -215,8 +226,15 @@ def _cut_off(ops: Sequence[Op], node: str, begun: int, until: int) -> Op | None:
 
 
 def _deleted_by_harness(ops: Sequence[Op], node: str, begun: int, until: int) -> Op | None:
-    for op, fault in events_of(ops, Injection):
-        within = begun < op.index < until and op.type is OpType.OK and node in fault.nodes
-        if within and nature_of(op).effect is Effect.LOG_CUT:
-            return op
-    return None
+    cuts = _cuts_by_harness(ops)
+    return next((op for op, nodes in cuts if begun < op.index < until and node in nodes), None)
+
+
+@fact
+def _cuts_by_harness(ops: Sequence[Op]) -> Sequence[tuple[Op, Sequence[str]]]:
+    """Return each fault that deleted files of logs, with its nodes."""
+    return [
+        (op, fault.nodes)
+        for op, fault in events_of(ops, Injection)
+        if op.type is OpType.OK and nature_of(op).effect is Effect.LOG_CUT
+    ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final
 
 from checkers.facts.fact import fact
 from checkers.facts.view import setup_of
@@ -28,6 +31,9 @@ class IsrState:
     isr: tuple[str, ...]
     joined: tuple[str, ...]
     follows: bool
+
+
+_index_of: Final = attrgetter("op.index")
 
 
 @fact
@@ -55,9 +61,9 @@ def _states(ops: Sequence[Op]) -> Iterator[IsrState]:
 
 def isr_at(ops: Sequence[Op], index: int) -> tuple[str, ...]:
     """Return the ISR that was last seen in ZooKeeper before that op; the replicas if none was seen."""
-    found = [state.isr for state in isr_states(ops) if state.op.index < index]
-    setup = setup_of(ops)
-    return found[-1] if found else (setup.replicas if setup else ())
+    states, setup = isr_states(ops), setup_of(ops)
+    before = bisect_left(states, index, key=_index_of)
+    return states[before - 1].isr if before else (setup.replicas if setup else ())
 
 
 def isr_of_command(ops: Sequence[Op], op: Op) -> tuple[str, ...]:

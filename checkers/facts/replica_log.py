@@ -6,8 +6,11 @@ The origin of a record is the index of the op with which a leader appended it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -16,8 +19,12 @@ from harness.model import Op
 
 UNKNOWN: Final = -1
 
+# How many ranges one block of `Ranges` has.
+_BLOCK: Final = 512
+
 # (first, end, origin): the offsets from first on, end exclusive, hold records of that origin.
 Piece: TypeAlias = tuple[int, int, int]
+_end_of: Final = itemgetter(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +50,17 @@ class Change:
 
 
 class ReplicaLog:
-    """One replica's log during a replay: pieces in the order of offsets, which never overlap."""
+    """
+    One replica's log during a replay: pieces in the order of offsets, which never overlap.
+
+    Attributes:
+        changed_from: the lowest offset at which it has changed since somebody set this.
+    """
 
     def __init__(self) -> None:
         """Begin empty."""
         self.pieces: list[Piece] = []
+        self.changed_from = 0
 
     @property
     def end(self) -> int:
@@ -62,16 +75,20 @@ class ReplicaLog:
     def slice(self, first: int, end: int) -> list[Piece]:
         """Return the pieces between the offsets, cut to them."""
         found: list[Piece] = []
-        for start, stop, origin in reversed(self.pieces):  # questions are about the end of the log
-            if stop <= first:
+        for start, stop, origin in self.pieces_from(first):
+            if start >= end:
                 break
-            if start < end:
-                found.append((max(start, first), min(stop, end), origin))
-        return found[::-1]
+            found.append((max(start, first), min(stop, end), origin))
+        return found
+
+    def pieces_from(self, offset: int) -> Iterator[Piece]:
+        """Yield the whole pieces of which something is at or above the offset."""
+        return islice(self.pieces, bisect_right(self.pieces, offset, key=_end_of), None)
 
     def cut(self, to: int) -> list[Piece]:
         """Remove what is at and above the offset; return it."""
         removed = self.slice(to, self.end)
+        self.changed_from = min(self.changed_from, to)
         while self.pieces and self.pieces[-1][0] >= to:
             self.pieces.pop()
         if self.pieces and self.pieces[-1][1] > to:
@@ -84,6 +101,7 @@ class ReplicaLog:
         removed = self.cut(piece[0]) if piece[0] < self.end else []
         if piece[0] < piece[1]:
             self.pieces.append(piece)
+            self.changed_from = min(self.changed_from, piece[0])
         return removed
 
     def follow(self, change: Change) -> None:
@@ -123,14 +141,28 @@ class Replay:
 
 
 class Ranges:
-    """[first, end) ranges of offsets, in any order, which may overlap."""
+    """
+    [first, end) ranges of offsets, in any order, which may overlap.
+
+    A run that loses thousands of records asks for each of them, among hundreds of thousands of ranges. They are
+    columns, in blocks: most ranges of a log are near those before and after them, so few blocks have an offset.
+    """
 
     def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """Take the ranges; a run that loses thousands of records asks for each of them, so they are columns."""
+        """Take the ranges, whose places are their numbers from 0 on."""
         self._firsts, self._ends = np.array([*ranges], dtype=np.int64).reshape(-1, 2).T
+        starts = np.arange(0, len(self._firsts), _BLOCK)
+        self._low = np.minimum.reduceat(self._firsts, starts) if len(starts) else self._firsts
+        self._high = np.maximum.reduceat(self._ends, starts) if len(starts) else self._ends
 
     def at(self, offset: int, first: int = 0, end: int | None = None) -> list[int]:
         """Return the places of those, from place `first` on and before place `end`, that have the offset."""
-        here = slice(first, end)
-        found: list[int] = np.flatnonzero((self._firsts[here] <= offset) & (offset < self._ends[here])).tolist()
-        return [first + place for place in found] if first else found
+        end = len(self._firsts) if end is None else end
+        blocks = np.flatnonzero((self._low <= offset) & (offset < self._high)) * _BLOCK
+        found: list[int] = []
+        for block in blocks.tolist():
+            start = max(first, block)
+            here = slice(start, min(end, block + _BLOCK))
+            hits = np.flatnonzero((self._firsts[here] <= offset) & (offset < self._ends[here])) + start
+            found += hits.tolist()
+        return found

@@ -20,10 +20,17 @@ from harness.model import Op, OpType, events_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rot:
-    """A byte of a node's files that a fault flipped, and the op that tells of it."""
+    """
+    A byte of a node's files that a fault flipped.
+
+    Attributes:
+        op: the op that tells of it.
+        begun: the index of the op with which it was asked for: what it did may be seen before it is told of.
+    """
 
     node: str
     op: Op
+    begun: int
     flip: Flip
 
     def takes(self, offset: int) -> bool:
@@ -42,7 +49,7 @@ def rots(ops: Sequence[Op]) -> list[Rot]:
         if nature_of(op).effect is not Effect.BIT_ROT or flip is None:
             continue
         if flip.partition in ("", f"{topic}-{partition}"):
-            found += [Rot(node=node, op=op, flip=flip) for node in fault.nodes]
+            found += [Rot(node=node, op=op, begun=_begun(ops, op, node), flip=flip) for node in fault.nodes]
     return found
 
 
@@ -57,9 +64,7 @@ def rot_at(ops: Sequence[Op], node: str, to: int, until: int) -> Rot | None:
         until: the index of the op that shows the cut.
     """
     for rot in reversed(rots(ops)):
-        # A cut that is seen by now may have been made before the fault was recorded as in force.
-        begun = _begun(ops, rot)
-        if rot.node == node and rot.flip.base is not None and begun < until and rot.flip.base <= to:
+        if rot.node == node and rot.flip.base is not None and rot.begun < until and rot.flip.base <= to:
             return rot
     return None
 
@@ -96,11 +101,10 @@ def damaged_alone(ops: Sequence[Op], log: FinalLog, offset: int, value: str) -> 
     return is_rotten(ops, log, offset) and any(held is not None and held.value == value for held in others)
 
 
-def _begun(ops: Sequence[Op], rot: Rot) -> int:
-    """Return the index of the op with which the fault was asked for."""
+def _begun(ops: Sequence[Op], told: Op, node: str) -> int:
     asked = (
         op.index
         for op, fault in events_of(ops, Injection)
-        if op.type is OpType.INVOKE and op.index < rot.op.index and op.f == rot.op.f and rot.node in fault.nodes
+        if op.type is OpType.INVOKE and op.index < told.index and op.f == told.f and node in fault.nodes
     )
-    return max(asked, default=rot.op.index)
+    return max(asked, default=told.index)

@@ -7,9 +7,12 @@ member of the ISR that truncated a committed record and copied it again was elec
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records, last_fetch, written_by
@@ -131,15 +134,45 @@ def _electable(ops: Sequence[Op], change: Change, commit: Commit) -> bool:
 def _joined(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
     """Yield what replicas lacked of committed records when they joined the ISR, while their leader had it."""
     replay = Replay(copies_of(ops).in_order)
+    commit_indexes = [commit.op.index for commit in commits]
+    joins = _Joins(commits)
     for state in isr_states(ops):
         replay.to(state.op.index - 1)
-        known = [commit for commit in commits if commit.op.index < state.op.index] if state.joined else []
+        known = bisect_left(commit_indexes, state.op.index) if state.joined else 0
         for node in state.joined:
             if state.leader in (None, node) or (fetched := fetched_since_return(ops, node, state.op)) < 0:
                 continue
-            for commit in known:
+            for commit in joins.lacking(node, replay.logs.get(node, ReplicaLog()), known):
                 lacked = _lacked(ops, state, node, commit, replay.logs)
                 yield from (each for each in lacked if each.first < fetched)
+
+
+def _piece(commit: Commit) -> Piece:
+    return commit.first, commit.end, commit.origin
+
+
+class _Joins:
+    """
+    Which commits a replica may lack when it joins, without a look at all of them each time.
+
+    A log that has a commit goes on to have it until it is changed below the commit's end.
+    """
+
+    def __init__(self, commits: Sequence[Commit]) -> None:
+        self._commits = commits
+        self._ends = np.array([commit.end for commit in commits], dtype=np.int64)
+        self._seen: dict[str, int] = {}  # how many commits each node has been compared with
+        self._lacks: dict[str, list[int]] = {}  # the places of those that it lacked then
+
+    def lacking(self, node: str, log: ReplicaLog, known: int) -> list[Commit]:
+        """Return the commits, of the first `known` ones, of which the node's log lacks something now."""
+        seen = self._seen.get(node, 0)
+        changed = np.flatnonzero(self._ends[:seen] > log.changed_from).tolist()
+        places = sorted({*range(seen, known), *self._lacks.get(node, ()), *changed})
+        lacks = [place for place in places if log.lacks(_piece(self._commits[place]))]
+        log.changed_from = log.end
+        self._seen[node], self._lacks[node] = known, lacks
+        return [self._commits[place] for place in lacks]
 
 
 def _lacked(
@@ -149,10 +182,9 @@ def _lacked(
     commit: Commit,
     logs: Mapping[str, ReplicaLog],
 ) -> Iterator[_Missing]:
-    piece = (commit.first, commit.end, commit.origin)
     leading = state.leader or ""
     leader = logs.get(leading, ReplicaLog())
-    for first, end in logs.get(node, ReplicaLog()).lacks(piece):
+    for first, end in logs.get(node, ReplicaLog()).lacks(_piece(commit)):
         if leader.lacks((first, end, commit.origin)):
             continue
         missing = (first, end, commit.origin)
@@ -200,7 +232,7 @@ def _lost(ops: Sequence[Op], commits: Sequence[Commit]) -> list[Anomaly]:
         judge_loss(ops, committed_record(ops, offset, origins[commit.origin], commit.op), log, None)
         for commit in commits
         if commit.origin in origins
-        for first, end in final.lacks((commit.first, commit.end, commit.origin))
+        for first, end in final.lacks(_piece(commit))
         for offset in range(max(first, log.start), end)
         if (offset, commit.origin) not in told
     ]
