@@ -44,14 +44,15 @@ def flushed(ops: Sequence[Op], node: str, offset: int, begun: int, until: int) -
         begun: the index of the append.
         until: the index of the power loss.
     """
-    for each in _flushings(ops).get(node, ()):
+    for each in flushings(ops).get(node, ()):
         if begun < each.since and each.op.index < until and (each.upto is None or each.upto > offset):
             return each.op
     return None
 
 
 @fact
-def _flushings(ops: Sequence[Op]) -> Mapping[str, Sequence[Flushing]]:
+def flushings(ops: Sequence[Op]) -> Mapping[str, Sequence[Flushing]]:
+    """Return every proof of what each node's log held durably, by node."""
     found: dict[str, list[Flushing]] = {}
     topic, partition = key_of(ops)
     for op, done in events_of(ops, Flushed):

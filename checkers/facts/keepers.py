@@ -23,9 +23,9 @@ from checkers.facts.keeping import Keeping, Standing, Why
 from checkers.facts.moments import margin_ns
 from checkers.facts.refuters import Ints, Refuters, refuters
 from checkers.facts.seen import Away, Back, Deleted, Lead, Obeyed, Seen, timeline
-from checkers.facts.sightings import Sighting
+from checkers.facts.sightings import Sighting, last_answer
 from checkers.facts.view import at, final_logs, setup_of
-from harness.events import Fetched, Snapshot
+from harness.events import Snapshot
 from harness.model import Op, events_of
 
 
@@ -176,8 +176,8 @@ class Keepers:
         last = self._last.get(node)
         if last is None or node in self._down or last.leader != leader or last.end > self._offset:
             return
-        answers = [told for told, fetched in events_of(self._ops, Fetched) if fetched.link == (node, leader)]
-        if not answers or any(last.op.index < told.index < op.index for told in answers):
+        answered = last_answer(self._ops, (node, leader), op.index)
+        if answered is None or last.op.index < answered:
             return
         if last.sent_ns > self.assured.acked.ok.time_ns and not self._is_gone(node):
             self._lose(node, op.time_ns, op, f"joined the ISR at {at(op)} without it")

@@ -7,14 +7,15 @@ offset and nothing at or above it. A fetch that was held or delayed on its way s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from checkers.facts.fact import fact, select
 from checkers.facts.view import setup_of
-from harness.events import Delay, Fetch, Heal, Held, Hold, Release
-from harness.model import Op, Source
+from harness.events import Delay, Fetch, Fetched, Heal, Held, Hold, Release
+from harness.model import Op, Source, events_of
 
 # How long after its release a held frame may be recorded, and what a delay takes more than its seconds.
 _SLACK_NS: Final = 250_000_000
@@ -113,3 +114,20 @@ def _holds(hold: tuple[Link, str], frame: tuple[Link, str]) -> bool:
 
 def _matches(pattern: Link, link: Link) -> bool:
     return all(asked in (_ANY, end) for asked, end in zip(pattern, link, strict=True))
+
+
+def last_answer(ops: Sequence[Op], link: Link, before: int) -> int | None:
+    """Return the index of the last answer to a follower before an op; -1 for none yet, None for none at all."""
+    answers = _answers(ops).get(link)
+    if answers is None:
+        return None
+    place = bisect_left(answers, before)
+    return answers[place - 1] if place else -1
+
+
+@fact
+def _answers(ops: Sequence[Op]) -> Mapping[Link, Sequence[int]]:
+    found: dict[Link, list[int]] = {}
+    for op, fetched in events_of(ops, Fetched):
+        found.setdefault(fetched.link, []).append(op.index)
+    return found

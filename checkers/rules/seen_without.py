@@ -7,17 +7,14 @@ follower's log ends; so it sees a member that cut a promised record, even if it 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
 
 from checkers.facts.assured import Assured, assured_records
-from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.keepers import keepers_of
 from checkers.facts.keeping import Keeping
 from checkers.facts.moments import anomaly, margin_ns
-from checkers.facts.sightings import sightings
+from checkers.facts.suspects import is_suspicious
 from checkers.facts.view import at, offsets_text
 from harness.events import Fetch, LeaderAndIsr
 from harness.model import Anomaly, Kind, Op, ranges_of
@@ -27,28 +24,13 @@ def seen_without(ops: Sequence[Op]) -> list[Anomaly]:
     """Return one NOT_REPLICATED anomaly for each node and op that shows it without records it had to have."""
     groups: dict[tuple[str, int], list[tuple[Assured, Keeping]]] = {}
     for assured in assured_records(ops):
-        if not _suspicious(ops, assured):
+        if not is_suspicious(ops, assured):
             continue
         keepers = keepers_of(ops, assured.acked.offset, assured.acked.value)
         for node, keeping in keepers.gone() if keepers else ():
             if keeping.op is not None and _in_isr(ops, node, keeping.op):
                 groups.setdefault((node, keeping.op.index), []).append((assured, keeping))
     return [_anomaly(ops, node, group) for (node, _), group in sorted(groups.items(), key=lambda each: each[0][1])]
-
-
-def _suspicious(ops: Sequence[Op], assured: Assured) -> bool:
-    """Return True if any follower was seen without the record's offset after it was promised."""
-    indexes, lowest = _lowest_since(ops)
-    place = bisect_right(indexes, assured.acked.index)
-    return place < len(lowest) and lowest[place] <= assured.acked.offset
-
-
-@fact
-def _lowest_since(ops: Sequence[Op]) -> tuple[list[int], list[int]]:
-    """Return the index of each sighting, and the lowest end of a log that it and the later ones show."""
-    seen = sightings(ops)
-    lowest = [*accumulate((each.end for each in reversed(seen)), min)]
-    return [each.op.index for each in seen], lowest[::-1]
 
 
 def _in_isr(ops: Sequence[Op], node: str, op: Op) -> bool:

@@ -43,6 +43,12 @@ class Seen:
             ms, Source.FABRIC, "fetch", OpType.INFO, "fabric", link=list(link), **TOPIC, offset=offset
         )
 
+    def fetched(self, link: str, offset: int, *, ms: int) -> Self:
+        """Add a leader's answer to a follower's fetch."""
+        return self._add(
+            ms, Source.FABRIC, "fetched", OpType.INFO, "fabric", link=list(link), **TOPIC, offset=offset
+        )
+
     def commanded(self, node: str, leader: str, *, ms: int) -> Self:
         """Add a node's answer to a command to follow a leader."""
         value = {"link": ["A", node], **TOPIC, "leader": leader, "epoch": 0, "isr": [], "error": 0}
