@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nemesis",
         action="append",
         metavar="NAME[,NAME]",
-        help=f"only these nemeses: {', '.join(NEMESES)} (default: {ALL})",
+        help=f"only these nemeses: {', '.join(NEMESES)} (default: {ALL}); for chaos, {ALL},-NAME leaves one out",
     )
     text = "also play the seeds on our broker under this protocol, and compare"
     add("--compare-with", metavar="PROTOCOL", help=text)

@@ -57,6 +57,9 @@ SEGMENT_BYTES: Final = 1 << 18
 # Steps of a schedule at most: the head has lines too.
 LINES_MAX: Final = limits.SCENARIO_LINES_MAX - 100
 
+# Before the name of a kind that is left out.
+LEFT_OUT: Final = "-"
+
 # Moves that change links; all are undone by `settle`.
 HOLD, DELAY, DOUBLE = "hold", "delay", "double"
 LINK_MOVES: Final = (HOLD, DELAY, DOUBLE)
@@ -94,14 +97,20 @@ BEFORE: Final[Mapping[Effect, str]] = {Effect.LOG_CUT: "kill", Effect.DISK_LOST:
 
 def kinds_of(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, ...]:
     """
-    Return the kinds of moves that chosen nemeses mean: every one for "all".
+    Return the kinds of moves that chosen nemeses mean: every one for "all", and none that a name after `-` has.
 
     Raises:
-        UsageError: a name is unknown, or is of a fault that only undoes others, which come by themselves.
+        UsageError: a name is unknown, or is of a fault that only undoes others, which come by themselves; or
+            nothing is left.
     """
     known = {name: name for name, fault in faults.items() if not fault.heals} | {name: name for name in LINK_MOVES}
-    chosen = [pick("nemesis", {ALL: ALL, **known}, name) for name in names]
-    return tuple(known) if ALL in chosen else tuple(dict.fromkeys(chosen))
+    without = {pick("nemesis", known, name.removeprefix(LEFT_OUT)) for name in names if name.startswith(LEFT_OUT)}
+    chosen = [pick("nemesis", {ALL: ALL, **known}, name) for name in names if not name.startswith(LEFT_OUT)]
+    kinds = tuple(known) if ALL in chosen or not chosen else tuple(dict.fromkeys(chosen))
+    left = tuple(kind for kind in kinds if kind not in without)
+    if not left:
+        raise UsageError(f"nemeses {', '.join(names)}: none is left; expected one at least")
+    return left
 
 
 def draw_chaos(

@@ -74,6 +74,15 @@ def test_unknown_kind_and_one_that_only_undoes_are_wrong_use() -> None:
     assert set(LINK_MOVES) < set(kinds_of(("all",), NEMESES))
 
 
+def test_kind_after_a_hyphen_is_left_out() -> None:
+    every = kinds_of(("all",), NEMESES)
+    assert [kind for kind in every if kind not in ("pause", "hold")] == [*kinds_of(("all", "-pause", "-hold"), NEMESES)]
+    with pytest.raises(UsageError, match=r"nemesis 'pauze'.*pause"):
+        kinds_of(("all", "-pauze"), NEMESES)
+    with pytest.raises(UsageError, match="nemeses kill, -kill: none is left"):
+        kinds_of(("kill", "-kill"), NEMESES)
+
+
 def test_time_that_is_too_long_for_one_schedule_is_wrong_use() -> None:
     with pytest.raises(UsageError, match="too many steps; expected a shorter time for one cluster"):
         drawn(1, seconds=1e6)
