@@ -75,7 +75,10 @@ def _snappy(records: bytes) -> bytes:
 
 
 def _lz4(records: bytes) -> bytes:
-    return bytes(cramjam.lz4.compress(records))
+    # Kafka reads no frame whose blocks depend on each other ("Dependent block stream is unsupported").
+    compressor = cramjam.lz4.Compressor(block_linked=False)
+    compressor.compress(records)
+    return bytes(compressor.finish())
 
 
 def _zstd(records: bytes) -> bytes:

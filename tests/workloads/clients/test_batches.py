@@ -62,3 +62,11 @@ def test_batch_of_nothing_or_under_no_codec_is_refused() -> None:
         write_batch([], "none")
     with pytest.raises(UsageError, match=r"unknown codec 'gzp'.*Did you mean 'gzip'"):
         write_batch([b"x"], "gzp")
+
+
+def test_blocks_of_an_lz4_frame_do_not_depend_on_each_other() -> None:
+    """Apache Kafka 3.9.1 answers UNKNOWN_SERVER_ERROR to a frame of linked blocks: it reads none."""
+    frame = CODECS["lz4"][1](b"0123456789" * 20_000)  # several blocks of 64 KiB
+    assert b"\x04\x22\x4d\x18" == frame[:4]
+    version, independent = frame[4] >> 6, frame[4] & 0x20
+    assert (1, 0x20) == (version, independent)
