@@ -62,6 +62,8 @@ def _ssh(run_dir: Path, **options: Any) -> Host:
 
 
 HOSTS: Final[dict[str, MakeHost]] = {"local": _local, "docker": _docker, "ssh": _ssh}
+# Those whose nodes listen on ports of their machine; containers have addresses of their own.
+TAKE_PORTS: Final = frozenset({"local", "ssh"})
 
 
 def machines_of(host: str, file: Path | None) -> Path | None:

@@ -20,6 +20,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from harness.cleanup.ledger import reap
+from harness.hosts import TAKE_PORTS
 from harness.model import EXIT_CODES, FencepostError, UsageError
 from harness.night.journal import VERSION, Journal
 from harness.night.known import KnownSeeds, chosen
@@ -212,7 +213,7 @@ class _Night:
             tell=self.tell,
             saw=lambda result: _show(progress, unit, result),
             jobs=self.options.jobs,
-            ports=self.options.ports,
+            ports=self.options.ports if unit.host in TAKE_PORTS else None,
         )
         try:
             ended = play_unit(unit, before, table, self._seconds(unit))

@@ -87,6 +87,7 @@ class Fakes:
     Attributes:
         tame: protocols in which nothing is ever found.
         gone: why hosts cannot be opened, by name.
+        ports: the ports that each host was given.
         begin: called with the spec of each run that begins.
     """
 
@@ -95,6 +96,7 @@ class Fakes:
     gone: dict[str, str] = field(default_factory=dict)
     begin: Callable[[RunSpec], None] = lambda _: None
     played: list[tuple[str, int]] = field(default_factory=list)
+    ports: dict[str, range | None] = field(default_factory=dict)
 
     def result(self, spec: RunSpec) -> RunResult:
         """Begin a run, and return what it shows."""
@@ -125,6 +127,7 @@ class Fakes:
         (one,) = runs.values()
         if one.host in self.gone:
             raise UsageError(self.gone[one.host])
+        self.ports[one.host] = ports
         folder.mkdir(parents=True, exist_ok=True)
         yield {}
 

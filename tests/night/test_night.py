@@ -153,6 +153,13 @@ def test_host_that_is_gone_makes_its_units_unknown_and_the_others_are_played(tmp
     assert {"sim"} == {host for host, _ in fakes.played}
 
 
+def test_range_of_ports_is_for_the_hosts_whose_nodes_take_some(tmp_path: Path, fakes: Fakes) -> None:
+    plan = BOTH.replace('"local"', '"local", "docker"')
+    asked = replace(options(tmp_path, plan, seconds=4.0, seed=101), ports=range(26000, 27000))
+    play_it(asked, fakes)
+    assert {"local": range(26000, 27000), "docker": None} == fakes.ports
+
+
 def test_bug_in_a_unit_is_told_with_its_traceback_and_the_night_goes_on(tmp_path: Path, fakes: Fakes) -> None:
     def stumble(spec: RunSpec) -> None:
         if spec.host == "sim" and str(spec.variant) == "kip380":
