@@ -99,8 +99,19 @@ def acked_records(ops: Sequence[Op]) -> list[Acked]:
 
 def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
     """Return the leader's append that wrote an acknowledged record, None if none was reported."""
-    if acked.offset < 0:
-        return None
+    known = _writers(ops)
+    if acked.index not in known:
+        known[acked.index] = _written_by(ops, acked) if acked.offset >= 0 else None
+    return known[acked.index]
+
+
+@fact
+def _writers(_ops: Sequence[Op]) -> dict[int, Op | None]:
+    """Return the append of each acknowledgement that somebody has asked for, by the acknowledgement's index."""
+    return {}
+
+
+def _written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
     found, later = copies_of(ops).written(acked.offset, acked.invoked, acked.index)
     if len(found) + len(later) > 1:
         # Two leaders may write at one offset at one time. Final logs show which append was whose.
