@@ -182,22 +182,29 @@ class DockerHost(NodesHost[NodeContainer]):
         Raises:
             FencepostError: Something could not be undone, or the engine was gone meanwhile.
         """
-        lost = ""
         # No ExitStack: it would drop the error during whose handling this one is raised.
         try:
             for node in self._nodes.values():
                 node.save_log()
         finally:
             try:
-                self._site.close()
+                self._close_site()
             finally:
-                watch, self._watch = self._watch, None
-                if watch is not None:
-                    lost = watch.close()
                 if self._client is not None:
                     self._client.close()
-        if lost:
-            raise FencepostError(f"host in {self._site.run_dir}: {lost}; expected it until the end of the run")
+
+    def _close_site(self) -> None:
+        """Undo everything through the ledger; if the engine was gone, that comes before what is left."""
+        lost, left = "", ""
+        try:
+            self._site.close()
+        except FencepostError as error:
+            left = str(error)
+        watch, self._watch = self._watch, None
+        if watch is not None and (found := watch.close()):
+            lost = f"{found}; expected it until the end of the run"
+        if lost or left:
+            raise FencepostError("; then ".join(filter(None, (lost, left))))
 
     def _lacks_clocks(self) -> str:
         """Try it in a container of each image, once for each engine and image."""

@@ -62,7 +62,9 @@ def test_every_call_says_which_engine_is_gone_and_the_next_start_removes_what_it
             with pytest.raises(PreconditionError) as raised:
                 act()
             assert f"{what}: {lost}" == str(raised.value)
-    with pytest.raises(FencepostError, match=rf"next run tries again: .*no engine answers at {address} \("):
+    with pytest.raises(
+        FencepostError, match=rf"^{lost}; then host in .* next run tries again: .* answers at {address} \("
+    ):
         host.close()
     assert (1, 1) == (len(engine.containers), len(engine.networks))
     assert 2 == len(reap().left)
@@ -89,7 +91,7 @@ def test_engine_that_is_back_at_once_is_lost_all_the_same(tmp_path: Path, monkey
         assert until(lambda: is_lost(host), limits.PROCESS_END_S_MAX)
         with pytest.raises(PreconditionError, match=r"look at A: engine unix://.*: lost: the connection"):
             host.alive("A")
-        with pytest.raises(FencepostError, match=r"host in .*/run: engine unix://.*: lost"):
+        with pytest.raises(FencepostError, match=r"^engine unix://.*: lost: the connection"):
             host.close()
         assert ({}, {}) == (engine.containers, engine.networks)
         host.close()
