@@ -1,5 +1,5 @@
 """
-A Docker engine's HTTP interface on a Unix socket: making, listing and removing containers and networks.
+A Docker engine's HTTP interface on a Unix socket: containers, networks and images are listed and removed.
 
 Its containers have no processes: one that was started runs until it is killed or removed.
 """
@@ -29,6 +29,8 @@ class StubEngine:
     Attributes:
         containers: id -> its name and labels, as the engine lists them.
         networks: the same of networks.
+        images: tag -> what the engine lists of that image.
+        made_of: id of a container -> id of its image.
         vanished: ids that are listed, and removed before the next request.
         running: ids of containers that run.
         removing: ids that another process is removing: a removal conflicts, and the next look finds nothing.
@@ -38,6 +40,8 @@ class StubEngine:
 
     containers: dict[str, tuple[str, Labels]] = field(default_factory=dict)
     networks: dict[str, tuple[str, Labels]] = field(default_factory=dict)
+    images: dict[str, dict[str, Any]] = field(default_factory=dict)
+    made_of: dict[str, str] = field(default_factory=dict)
     vanished: set[str] = field(default_factory=set)
     running: set[str] = field(default_factory=set)
     removing: set[str] = field(default_factory=set)
@@ -59,20 +63,38 @@ class StubEngine:
         if path.endswith("/containers/json"):
             if self.on_list is not None:
                 self.on_list()
-            return 200, [{"Id": id_, "Names": [f"/{name}"]} for id_, (name, _) in self.containers.items()]
+            made_of = self.made_of.get
+            listed = [(id_, f"/{name}") for id_, (name, _) in self.containers.items()]
+            return 200, [{"Id": id_, "Names": [name], "ImageID": made_of(id_)} for id_, name in listed]
+        if path.endswith("/images/json"):
+            return 200, [{"RepoTags": [tag], **image} for tag, image in self.images.items()]
         if path.endswith("/networks"):
-            listed = self.networks.items()
-            return 200, [{"Id": id_, "Name": name, "Labels": labels} for id_, (name, labels) in listed]
+            found = self.networks.items()
+            return 200, [{"Id": id_, "Name": name, "Labels": labels} for id_, (name, labels) in found]
         if path.endswith("/create"):
             kept = self.containers if "/containers/" in path else self.networks
             id_ = f"made-{len(self.containers) + len(self.networks)}-{name or body['Name']}"
             kept[id_] = (name or body["Name"], body["Labels"])
             return 201, {"Id": id_}
-        found = re.search(r"/(containers|networks)/([^/]+)(?:/(\w+))?$", path)
-        assert found is not None, f"the stub has no answer to {method} {path}"
+        if image := re.search(r"/images/([^/]+?)(?:/json)?$", path):
+            return self._about_image(method, image[1])
+        one = re.search(r"/(containers|networks)/([^/]+)(?:/(\w+))?$", path)
+        assert one is not None, f"the stub has no answer to {method} {path}"
         if method == "POST":
-            return self._act(found[2], found[3])
-        return self._about_one(method, getattr(self, found[1]), found[2])
+            return self._act(one[2], one[3])
+        return self._about_one(method, getattr(self, one[1]), one[2])
+
+    def _about_image(self, method: str, tag: str) -> tuple[int, Any]:
+        if tag not in self.images:
+            return 404, {"message": f"No such image: {tag}"}
+        image = self.images[tag]
+        if method == "GET":
+            return 200, {"RepoTags": [tag], **image}
+        if image["Id"] in self.made_of.values():
+            return 409, {"message": f"conflict: image {tag} is being used by a container"}
+        self.removed.append(tag)
+        del self.images[tag]
+        return 200, []
 
     def _act(self, id_: str, act: str) -> tuple[int, Any]:
         if act == "start":
