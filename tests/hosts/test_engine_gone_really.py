@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harness import limits
 from harness.cleanup import engine, mounts
-from harness.cleanup.ledger import runs_dir
+from harness.cleanup.ledger import reap, runs_dir
 from harness.cleanup.process import until
 from harness.hosts.docker import LABEL, DockerHost
 from harness.model import EXIT_CODES
@@ -42,6 +42,15 @@ def at_work(results: Path) -> list[str]:
     """Return the names of runs whose steps have begun to produce, and are not at their end."""
     begun = [(path.parent.name, path.read_text("utf-8")) for path in results.glob("2*/*/history.jsonl")]
     return [name for name, text in begun if '"text":"produce m2 ' in text and '"healed"' not in text]
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(state_folder: Path) -> Iterator[None]:
+    """Undo after a test that failed what its suite left; the engine answers again."""
+    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(state_folder))
+        reap()
 
 
 def test_cells_at_work_are_unknown_and_others_find_no_engine_and_the_next_start_removes_what_is_left(
