@@ -58,7 +58,7 @@ class Leftovers:
             *(f"process {pid} {what}" for pid, what in self._processes()),
             *(f"clock {path}" for path in self._clocks()),
             *(f"chain {line}" for line in self._chains()),
-            *(f"image {path}" for path in self.folder.rglob("disk.img")),
+            *(f"image {path}" for path in self._images()),
             *(f"ledger {path.name}" for path in runs_dir().iterdir() if path.is_dir()),
             *(self._of_engine() if self.docker else ()),
         ]
@@ -67,6 +67,12 @@ class Leftovers:
         for line in Path("/proc/self/mounts").read_text("utf-8").splitlines():
             if str(self.folder) in line or any(token in line for token in self.tokens):
                 yield line
+
+    def _images(self) -> Iterator[str]:
+        # Walked so that a mount whose process is gone, itself a leftover, is no error here.
+        for path, _, names in os.walk(self.folder):
+            if "disk.img" in names:
+                yield f"{path}/disk.img"
 
     def _loops(self) -> Iterator[str]:
         for node in Path("/sys/block").glob("loop*/loop/backing_file"):
