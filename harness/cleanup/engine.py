@@ -38,15 +38,15 @@ def connect() -> Any:
     """
     client = None
     try:
-        _dial()
+        dial()
         client = docker.from_env(timeout=ANSWER_S_MAX)
         client.ping()
     except (DockerException, OSError) as error:
         if client is not None:
             client.close()
         raise UsageError(
-            f"Docker: no engine answers ({str(error).splitlines()[0][:200]}); expected one; start it "
-            "(`systemctl start docker`, or as root `dockerd &`), or set DOCKER_HOST"
+            f"Docker: no engine answers at {address()} ({str(error).splitlines()[0][:200]}); expected one; "
+            "start it (`systemctl start docker`, or as root `dockerd &`), or set DOCKER_HOST"
         ) from error
     return client
 
@@ -63,8 +63,13 @@ def answering(what: str) -> Iterator[None]:
 def said_by(error: Exception) -> str:
     """Return in one line what the engine said, or that it does not answer."""
     if isinstance(error, APIError):
-        return f"the engine refuses: {error.explanation}"
-    return f"the engine does not answer: {str(error).splitlines()[0][:200]}"
+        return f"the engine {address()} refuses: {error.explanation}"
+    return f"the engine {address()} does not answer: {str(error).splitlines()[0][:200]}"
+
+
+def address() -> str:
+    """Return where the engine is, as DOCKER_HOST says it."""
+    return (os.environ.get("DOCKER_HOST") or DEFAULT_UNIX_SOCKET).removeprefix("http+")
 
 
 def containers(client: Any, label: str) -> list[Any]:
@@ -120,7 +125,7 @@ def _is_gone(found: Any) -> bool:
     return False
 
 
-def _dial() -> None:
+def dial() -> None:
     """
     Connect to the engine's socket once, if it is a Unix socket of this machine.
 
@@ -129,7 +134,7 @@ def _dial() -> None:
     Raises:
         OSError: There is no such socket, or no process listens on it.
     """
-    path = os.environ.get("DOCKER_HOST", DEFAULT_UNIX_SOCKET).removeprefix("http+")
+    path = address()
     if path.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(ANSWER_S_MAX)

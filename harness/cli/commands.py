@@ -71,6 +71,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.summary",
         help="count what stored runs showed: a data set, tables, and a page with plots",
     ),
+    "clean": Command(
+        module="harness.cli.clean",
+        help="show the Docker images of other builds, and remove them when told to",
+    ),
     "kafka": Command(
         module="harness.cli.kafka",
         help="list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central",

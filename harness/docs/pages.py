@@ -55,7 +55,8 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "unknown": "A run could not be played, taken down, stored or judged; nothing is proven wrong. `lineage`: "
     "something is *unreadable*, and nothing that was read differs. `check`: a run is unknown that was not stored "
     "as that, or something cannot be read; every other verdict is as stored; with `--jepsen`, a line "
-    "cannot be used, or Jepsen's checker would throw. `summary`: something could not be read. `shrink`: the "
+    "cannot be used, or Jepsen's checker would throw. `summary`: something could not be read. "
+    "`clean`: an image could not be removed. `shrink`: the "
     "schedule shows no violation in the simulator. `nightly`: something is unknown, or could not be run.",
     "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
     "faulty. `agree`: a run differs. `check`: a verdict is not as stored; with `--jepsen`, a history is invalid. "

@@ -19,6 +19,7 @@ from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.clocks import NS_PER_S
 from harness.hosts import faketime
+from harness.hosts.engine_watch import EngineWatch
 from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS, open_log, read_log
 from harness.launch import Launch, Runtime
 from harness.model import PreconditionError, UsageError
@@ -52,13 +53,17 @@ class NodeContainer:
     A node's container over its lives: unprivileged, non-root, with a read-only root filesystem.
 
     Raises:
-        PreconditionError: A container that should run does not, or the engine does not do what was requested.
+        PreconditionError: A container that should run does not, or the engine does not do what was requested, or
+            was gone meanwhile.
     """
 
-    def __init__(self, *, name: str, client: Any, ledger: Ledger, shape: Shape, log: Path) -> None:
+    def __init__(
+        self, *, name: str, client: Any, watch: EngineWatch, ledger: Ledger, shape: Shape, log: Path
+    ) -> None:
         """Create nothing yet; the caller has already noted the container in the ledger."""
         self.name = name
         self._client = client
+        self._watch = watch
         self._ledger = ledger
         self._shape = shape
         self._log = log
@@ -67,6 +72,7 @@ class NodeContainer:
 
     def start(self, launch: Launch) -> None:
         """Start it, created anew if the launch has changed; raise UsageError if it ends at once."""
+        self._watch.require(f"start {self.name}")
         if self.alive():
             raise PreconditionError(f"start {self.name}: it runs already; expected it to be down")
         # Changed files need no new container: it sees them through a mount.
@@ -115,7 +121,7 @@ class NodeContainer:
             except APIError as error:
                 refusals.append(str(error.explanation))
             except ENGINE_ERRORS as error:
-                raise PreconditionError(f"pause {self.name}: {said_by(error)}") from error
+                raise self._failed("pause", error) from error
             return bool(self._state()["Paused"])
 
         if not until(frozen, limits.PROCESS_END_S_MAX):
@@ -204,16 +210,24 @@ class NodeContainer:
         try:
             yield
         except ENGINE_ERRORS as error:
-            raise PreconditionError(f"{what} {self.name}: {said_by(error)}") from error
+            raise self._failed(what, error) from error
+
+    def _failed(self, what: str, error: Exception) -> PreconditionError:
+        return PreconditionError(
+            f"{what} {self.name}: {said_by(error)}; expected an engine that does so until the end of the run"
+        )
 
     def _state(self) -> Mapping[str, Any]:
-        """Return the container's state, as the engine reports it now."""
+        """Return the container's state, as the engine reports it now; one that stops ends the container itself."""
+        self._watch.require(f"look at {self.name}")
         with self._refused("look at"):
             try:
                 self._container.reload()
             except NotFound:
                 return {"Running": False, "Paused": False, "ExitCode": -1}
         state: Mapping[str, Any] = self._container.attrs["State"]
+        if not state["Running"]:
+            self._watch.require_now(f"look at {self.name}")
         return state
 
     def _running(self, what: str) -> Mapping[str, Any]:
@@ -223,7 +237,8 @@ class NodeContainer:
         return state
 
     def _printed(self, **chosen: float) -> str:
-        if self._container is None:
+        # Of an engine that is gone each request would leak the library's socket.
+        if self._container is None or self._watch.lost:
             return ""
         try:
             text: str = self._container.logs(**chosen).decode("utf-8", errors="replace")

@@ -26,10 +26,11 @@ from harness.clocks import Which
 from harness.hosts import faketime, images
 from harness.hosts.container import CONF, FAKETIME, LIBRARY, NodeContainer, Shape, faketime_mount
 from harness.hosts.disks import Owner
+from harness.hosts.engine_watch import EngineWatch
 from harness.hosts.nodes import ZOOKEEPER, NodesHost
 from harness.hosts.site import write_files
 from harness.launch import Address, Launch, Place, Runtime
-from harness.model import UsageError
+from harness.model import FencepostError, UsageError
 from harness.zookeeper import server
 from harness.zookeeper.server import Server
 
@@ -73,6 +74,7 @@ class DockerHost(NodesHost[NodeContainer]):
             )
         super().__init__("docker", run_dir, power_tier=power_tier, drain=drain)
         self._client: Any = None
+        self._watch: EngineWatch | None = None
         self._images: images.Images | None = None
         self._network = ""
         self._gateway = ""
@@ -91,12 +93,18 @@ class DockerHost(NodesHost[NodeContainer]):
             self._images = images.ensure(self._client)
         self._site.open()
         self.power_tier = self._site.power_tier
+        self._watch = EngineWatch(self._client, self._label)
         with engine.answering("look for what dead runs left"):
             self._sweep()
         self._network = f"fencepost-{self._site.ledger.token}"
         self._site.ledger.note("network", name=self._network, label=self._label)
         with self._site.ledger.making(), engine.answering(f"make the network {self._network}"):
             self._make_network()
+
+    def require_all(self) -> None:
+        """Raise PreconditionError if the engine was gone since `open`, even if one answers again."""
+        if self._watch is not None:
+            self._watch.require("wait")
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server in a container; return when it answers."""
@@ -168,17 +176,35 @@ class DockerHost(NodesHost[NodeContainer]):
         self._node(name).start(launch)
 
     def close(self) -> None:
-        """Remove all containers, disks' mounts and the network; safe to call twice."""
+        """
+        Remove all containers, disks' mounts and the network; safe to call twice.
+
+        Raises:
+            FencepostError: Something could not be undone, or the engine was gone meanwhile.
+        """
         # No ExitStack: it would drop the error during whose handling this one is raised.
         try:
             for node in self._nodes.values():
                 node.save_log()
         finally:
             try:
-                self._site.close()
+                self._close_site()
             finally:
                 if self._client is not None:
                     self._client.close()
+
+    def _close_site(self) -> None:
+        """Undo everything through the ledger; if the engine was gone, that comes before what is left."""
+        lost, left = "", ""
+        try:
+            self._site.close()
+        except FencepostError as error:
+            left = str(error)
+        watch, self._watch = self._watch, None
+        if watch is not None and (found := watch.close()):
+            lost = f"{found}; expected it until the end of the run"
+        if lost or left:
+            raise FencepostError("; then ".join(filter(None, (lost, left))))
 
     def _lacks_clocks(self) -> str:
         """Try it in a container of each image, once for each engine and image."""
@@ -232,7 +258,7 @@ class DockerHost(NodesHost[NodeContainer]):
         return f"{LABEL}={self._site.ledger.token}"
 
     def _add(self, name: str, *, disk: bool, fails: bool = False) -> str:
-        assert self._images is not None, "open comes first"
+        assert self._images is not None and self._watch is not None, "open comes first"
         owner: Owner = (NODE_UID, NODE_UID) if os.geteuid() == 0 else None
         # The engine, which is root, cannot mount what another user has mounted by FUSE.
         fails = fails and os.geteuid() == 0
@@ -258,7 +284,9 @@ class DockerHost(NodesHost[NodeContainer]):
         )
         log = self._site.folder("nodes", name, "log.txt")
         ledger = self._site.ledger
-        self._nodes[name] = NodeContainer(name=name, client=self._client, ledger=ledger, shape=shape, log=log)
+        self._nodes[name] = NodeContainer(
+            name=name, client=self._client, watch=self._watch, ledger=ledger, shape=shape, log=log
+        )
         return ip
 
     def _sweep(self) -> None:

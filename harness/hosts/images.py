@@ -40,6 +40,8 @@ OWN_BASE: Final = "fencepost-base:bookworm"
 PYTHON_VERSION: Final = "3.11"
 # In every stage of the Dockerfile.
 OWNER_LABEL: Final = "fencepost.built-by"
+# Of a finished image: which stage it is.
+STAGE_LABEL: Final = "fencepost.image"
 
 WHEELS: Final[dict[str, tuple[str, ...]]] = {
     "broker": ("kazoo", "kio", "crc32c", "cramjam", "typing_extensions"),
@@ -80,7 +82,7 @@ def ensure(client: Any, base: str = "") -> Images:
             needed.
     """
     with _one_at_a_time():
-        found = _base(client, base or os.environ.get("FENCEPOST_BASE", DEFAULT_BASE))
+        found = _base(client, base or _base_name())
         tags = {target: _tag(target, found.id) for target in STAGES}
         missing: dict[str, str] = {}
         for target in STAGES:
@@ -93,13 +95,35 @@ def ensure(client: Any, base: str = "") -> Images:
     return Images(broker=tags["broker"], zookeeper=tags["zookeeper"])
 
 
-def _base(client: Any, name: str) -> Any:
-    """Return the base image: an existing one, or pulled, or made."""
+def today(client: Any) -> Images:
+    """Return the tags of both images as today's sources give them; raise UsageError if their base is not here."""
+    base = _known_base(client, _base_name())
+    if base is None:
+        raise UsageError(
+            f"base image {_base_name()!r}: not here, and today's tags depend on it; expected it; "
+            "`python -m harness.hosts.images` brings it"
+        )
+    return Images(broker=_tag("broker", base.id), zookeeper=_tag("zookeeper", base.id))
+
+
+def _base_name() -> str:
+    return os.environ.get("FENCEPOST_BASE", DEFAULT_BASE)
+
+
+def _known_base(client: Any, name: str) -> Any:
+    """Return the base image if the engine has it, else None."""
     for known in (name, OWN_BASE) if name == DEFAULT_BASE else (name,):
         try:
             return client.images.get(known)
         except ImageNotFound:
             continue
+    return None
+
+
+def _base(client: Any, name: str) -> Any:
+    """Return the base image: an existing one, or pulled, or made."""
+    if (known := _known_base(client, name)) is not None:
+        return known
     try:
         return client.images.pull(name)
     except DockerException as error:
@@ -171,14 +195,14 @@ def _remove_unnamed(client: Any) -> None:
 
     The label names the user and the state folder, whose lock the caller holds: no build in progress has it.
     """
-    unnamed = {"dangling": True, "label": f"{OWNER_LABEL}={_owner()}"}
+    unnamed = {"dangling": True, "label": f"{OWNER_LABEL}={owner()}"}
     for found in client.api.images(filters=unnamed):
         # One that a container uses stays until the next build.
         with suppress(APIError):
             client.api.remove_image(found["Id"])
 
 
-def _owner() -> str:
+def owner() -> str:
     """Return the value of OWNER_LABEL in all images that this user builds under this state folder's lock."""
     return hashlib.sha256(f"{os.geteuid()} {state_dir('images')}".encode()).hexdigest()[:16]
 
@@ -202,8 +226,8 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
             custom_context=True,
             target=target,
             tag=tag,
-            buildargs={"BASE": base_id, "OWNER": _owner()},
-            labels={"fencepost.image": target},
+            buildargs={"BASE": base_id, "OWNER": owner()},
+            labels={STAGE_LABEL: target},
             rm=True,
             forcerm=True,
         )

@@ -134,7 +134,7 @@ def test_engine_that_does_not_answer_is_told_with_how_to_start_one(
     monkeypatch.setenv("DOCKER_HOST", f"unix://{dead}")
     error = refused(capsys, folder, "--host", "docker")
     gc.collect()
-    assert error.startswith("fencepost: Docker: no engine answers (")
+    assert error.startswith(f"fencepost: Docker: no engine answers at unix://{dead} (")
     assert "Connection refused" in error
     assert "expected one; start it (`systemctl start docker`, or as root `dockerd &`), or set DOCKER_HOST" in error
 

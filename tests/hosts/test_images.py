@@ -73,7 +73,7 @@ def test_unnamed_images_are_removed_by_label_alone_also_after_a_build_that_faile
     monkeypatch.setattr(images, "_build", fail)
     with pytest.raises(UsageError, match="expected it to build"):
         images._build_all(engine, {"broker": "x"}, "base")
-    assert [{"dangling": True, "label": f"fencepost.built-by={images._owner()}"}] == engine.asked
+    assert [{"dangling": True, "label": f"fencepost.built-by={images.owner()}"}] == engine.asked
     assert ["in-use", "left"] == engine.removals
 
 
@@ -84,7 +84,7 @@ def test_builds_under_another_state_folder_have_another_label(
     owners = set()
     for name in ("one", "two"):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
-        owners.add(images._owner())
+        owners.add(images.owner())
     assert 2 == len(owners)
 
 
@@ -116,7 +116,7 @@ def test_build_leaves_no_image_without_a_name() -> None:
     base = images._base(client, images.DEFAULT_BASE)
     try:
         images._build_all(client, {"broker": tag}, base.id)
-        ours = {"dangling": True, "label": f"{images.OWNER_LABEL}={images._owner()}"}
+        ours = {"dangling": True, "label": f"{images.OWNER_LABEL}={images.owner()}"}
         assert [] == client.api.images(filters=ours)
     finally:
         client.images.remove(tag)
