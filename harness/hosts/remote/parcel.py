@@ -2,7 +2,8 @@
 What is copied to a machine, as zip archives named by their content: sources, and the libraries of a broker.
 
 The sources are those of the agent and of our broker. The libraries are this Python's own, if the machine's Python
-is of the same version and kind; else the pinned wheels for the machine's Python, from PyPI.
+is of the same version and kind; else the pinned wheels for the machine's Python, from PyPI. That for FUSE, which
+disks that fail need, is this Python's own.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import io
 import platform
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from harness.hosts import images
+from harness.hosts import faulty, images
 
 # The agent is the host `local`, with a driver; harness/hosts/remote/agent.py.
 AGENT: Final = (
@@ -57,6 +58,7 @@ AGENT: Final = (
     "harness/hosts/remote/agent.py",
     "harness/hosts/remote/changes.py",
     "harness/hosts/remote/guard.py",
+    "harness/hosts/remote/their_clocks.py",
     "harness/hosts/remote/wire.py",
     "harness/hosts/shutdown.py",
     "harness/hosts/site.py",
@@ -72,6 +74,8 @@ AGENT: Final = (
 )
 # The modules by which a machine's Python shows that it has a broker's libraries.
 LIBRARIES: Final = images.WHEELS["broker"]
+# One file of Python alone, so that this Python's own serves every other.
+FUSE: Final = faulty.LIBRARY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +108,7 @@ def libraries(python: tuple[int, int], like: tuple[str, ...]) -> Parcel:
         UsageError: They are not this Python's, and no wheels of them can be downloaded.
     """
     if python == sys.version_info[:2] and like == like_ours():
-        return _packed(dict(_installed()))
+        return _packed(dict(_installed(LIBRARIES)))
     wheels: dict[str, bytes] = {}
     for wheel in images.download("broker", python=".".join(map(str, python)), machine=like[2]):
         with zipfile.ZipFile(wheel) as archive:
@@ -112,14 +116,20 @@ def libraries(python: tuple[int, int], like: tuple[str, ...]) -> Parcel:
     return _packed(wheels)
 
 
+@cache
+def fuse() -> Parcel:
+    """Return the library by which disks are made to fail."""
+    return _packed(dict(_installed((FUSE,))))
+
+
 def like_ours() -> tuple[str, ...]:
     """Return this Python's implementation, system, processor and C library."""
     return (sys.implementation.name, sys.platform, platform.machine(), platform.libc_ver()[0])
 
 
-def _installed() -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a broker's libraries as they are installed here, without what is compiled from them."""
-    for name in LIBRARIES:
+def _installed(names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of libraries as they are installed here, without what is compiled from them."""
+    for name in names:
         for file in importlib.metadata.distribution(name).files or ():
             path = Path(str(file.locate()))
             if ".." not in file.parts and file.suffix != ".pyc" and path.is_file():

@@ -14,18 +14,22 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import paramiko
 
+from harness.ability import Ability
+from harness.beneath import Folder
+from harness.clocks import Moment, Reading, Setting
 from harness.hosts.machine_list import Machine
 from harness.hosts.node import open_log, read_log
-from harness.hosts.remote import parcel, prepare, wire
+from harness.hosts.remote import parcel, prepare, their_clocks, wire
 from harness.hosts.remote.calls import Calls
 from harness.hosts.remote.connection import Connection
 from harness.hosts.remote.mirror import Mirror
+from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, UsageError
 
@@ -41,6 +45,7 @@ class _Node:
 
     mirror: Mirror
     log: Path
+    lost: int = 0
     mutex: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -56,6 +61,7 @@ class Station:
         """
         self.machine = machine
         self._nodes: dict[str, _Node] = {}
+        self._lacks: dict[Ability, str] = {}
         self._address = _resolved(machine)
         self._connection = Connection(machine)
         try:
@@ -78,9 +84,18 @@ class Station:
         """Undo what the agent has opened; raise FencepostError for what is left."""
         self._calls.call("close")
 
-    def add_node(self, name: str, *, disk: bool, copy: Path) -> Place:
+    def lacks(self, ability: Ability) -> str:
+        """Return what the machine lacks for it, "" for nothing; asked once."""
+        if ability not in self._lacks:
+            reason = str(self._calls.call("lacks", ability=ability)["reason"])
+            if not reason and ability is Ability.WALL_CLOCK:
+                reason = self._clocks_ahead().why_wrong()
+            self._lacks[ability] = reason
+        return self._lacks[ability]
+
+    def add_node(self, name: str, *, disk: bool, fails: bool, copy: Path) -> Place:
         """Make a node's disk there, and the folder of its copy here; return its place."""
-        made = self._calls.call("add", name=name, disk=disk)
+        made = self._calls.call("add", name=name, disk=disk, fails=fails)
         copy.mkdir(parents=True, exist_ok=True)
         self._nodes[name] = _Node(mirror=Mirror(copy / "data"), log=copy / "log.txt")
         client = Address(host=self._address, port=int(made["client"]))
@@ -103,7 +118,12 @@ class Station:
                 "target that runs on Python alone, such as broker"
             )
         self._calls.call(
-            "start", name=name, argv=list(launch.argv), files=dict(launch.files), env=dict(launch.env)
+            "start",
+            name=name,
+            argv=list(launch.argv),
+            files=dict(launch.files),
+            env=dict(launch.env),
+            clocks=launch.clocks,
         )
 
     def alive(self, name: str) -> bool:
@@ -116,8 +136,37 @@ class Station:
 
     def act(self, do: str, name: str, **more: Any) -> str:
         """Have the agent do one of its acts to a node; return what its probe saw."""
-        done = self._calls.call(do, name=name, **more)
-        return f"{self.machine.name}: {done.get('seen', 'done')}"
+        return f"{self.machine.name}: {self.see(do, name, **more) or 'done'}"
+
+    def see(self, do: str, name: str, **more: Any) -> str:
+        """The same, "" if its probe had nothing to see."""
+        return str(self._calls.call(do, name=name, **more).get("seen", ""))
+
+    def lose_disk(self, name: str) -> str:
+        """Give a node that is down an empty disk there; what it had is kept here, beside the copy."""
+        node = self._nodes[name]
+        had = self.data(name)
+        seen = self.act("lose_disk", name)
+        node.lost += 1
+        aside = f"lost-{node.lost}"
+        with node.mutex, Folder.at(had) as lost, Folder.at(had.parent) as beside, beside.make(aside) as kept:
+            copy_pass(lost, kept)
+        return seen
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the clocks of a node's process; the machine is told when the reading was by its own clocks."""
+        there = self._clocks_ahead().there(seen)
+        self._calls.call("set_clocks", name=name, setting=asdict(setting), seen=asdict(there))
+
+    def ask_clocks(self, name: str) -> Callable[[], str]:
+        """Have a node's process print its clocks; return what returns what it has printed since."""
+        at = int(self._calls.call("ask_clocks", name=name)["at"])
+
+        def printed() -> str:
+            self.log_text(name)
+            return read_log(name, self._nodes[name].log, at)
+
+        return printed
 
     def dropped(self) -> int:
         """Return how many packets the machine's chain has dropped."""
@@ -159,9 +208,12 @@ class Station:
         self._connection.close()
         return problem
 
+    def _clocks_ahead(self) -> their_clocks.Ahead:
+        return their_clocks.look(lambda: Moment(**self._calls.call("now")))
+
     # --- before the first call -----------------------------------------------------------------------------------
     def _start(self, silence_s: float, drain: Callable[[str], None]) -> Calls:
-        seen = self._prepare("survey", self.machine.folder, *parcel.LIBRARIES)
+        seen = self._prepare("survey", self.machine.folder, *parcel.LIBRARIES, parcel.FUSE)
         if "error" in seen:
             raise UsageError(f"{self.machine}: folder {seen['error']}; expected one of the user's alone")
         python, like = parcel.of_survey(seen)
@@ -173,8 +225,11 @@ class Station:
         folder = str(seen["folder"])
         code = self._copied(parcel.sources(), folder, "code", seen)
         path = [code]
-        if seen["missing"]:
+        missing = set(seen["missing"])
+        if missing & set(parcel.LIBRARIES):
             path.append(self._copied(parcel.libraries(python, like), folder, "lib", seen))
+        if parcel.FUSE in missing:
+            path.append(self._copied(parcel.fuse(), folder, "lib", seen))
         words = [
             *("env", f"PYTHONPATH={os.pathsep.join(path)}", f"XDG_STATE_HOME={folder}/state"),
             *("PYTHONUNBUFFERED=1", self.machine.python, "-m", "harness.hosts.remote.agent"),
