@@ -38,9 +38,10 @@ from harness.cleanup.state import state_dir
 from harness.cleanup.undo import UNDO
 from harness.clocks import Moment, Reading, Setting, Which
 from harness.cluster.disk_error import DiskError
+from harness.hosts import moments
 from harness.hosts.local import LocalHost
 from harness.hosts.node import open_log
-from harness.hosts.remote import their_clocks, wire
+from harness.hosts.remote import wire
 from harness.hosts.remote.changes import Changes, Part
 from harness.hosts.remote.guard import Guard
 from harness.launch import Launch, Place
@@ -83,7 +84,7 @@ class Agent:
             "break_disk": self._break_disk,
             "disk_state": lambda call: {"seen": self._local.disk_state(call["name"])},
             "mend_disk": self._mend_disk,
-            "now": lambda _: asdict(their_clocks.now()),
+            "now": lambda _: asdict(moments.now()),
             "set_clocks": self._set_clocks,
             "ask_clocks": self._ask_clocks,
             "overwrite": self._overwrite,

@@ -23,9 +23,10 @@ import paramiko
 from harness.ability import Ability
 from harness.beneath import Folder
 from harness.clocks import Moment, Reading, Setting
+from harness.hosts import moments
 from harness.hosts.machine_list import Machine
 from harness.hosts.node import open_log, read_log
-from harness.hosts.remote import parcel, prepare, their_clocks, wire
+from harness.hosts.remote import parcel, prepare, wire
 from harness.hosts.remote.calls import Calls
 from harness.hosts.remote.connection import Connection
 from harness.hosts.remote.mirror import Mirror
@@ -208,8 +209,8 @@ class Station:
         self._connection.close()
         return problem
 
-    def _clocks_ahead(self) -> their_clocks.Ahead:
-        return their_clocks.look(lambda: Moment(**self._calls.call("now")))
+    def _clocks_ahead(self) -> moments.Ahead:
+        return moments.look(lambda: Moment(**self._calls.call("now")))
 
     # --- before the first call -----------------------------------------------------------------------------------
     def _start(self, silence_s: float, drain: Callable[[str], None]) -> Calls:

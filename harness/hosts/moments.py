@@ -1,8 +1,8 @@
 """
-How far a machine's clocks are ahead of this one's, from a question that the machine answers with what they show.
+What this machine's clocks show, and how far another's are ahead: it answers a question with what they show there.
 
-The machine looked at them between two moments here, so that each distance has bounds. Nothing is assumed of its
-wall clock, and its monotonic clock began when it was started.
+It looked at them between two moments here, so that each distance has bounds. Nothing is assumed of its wall clock,
+and its monotonic clock began when it was started.
 Source:  F. Cristian: "Probabilistic clock synchronization", Distributed Computing 3, 1989.
 """
 
