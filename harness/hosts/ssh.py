@@ -26,7 +26,7 @@ from harness.cluster.disk_error import DiskError
 from harness.hosts.local import LocalHost
 from harness.hosts.machine_list import MachineList, read_machines
 from harness.hosts.nodes import EVERYWHERE
-from harness.hosts.remote.station import Station
+from harness.hosts.remote.station import JAVA, Station
 from harness.hosts.site import TIERS
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, PreconditionError, UsageError
@@ -64,7 +64,7 @@ def require_listen(machines: MachineList) -> None:
 class SshHost:
     """The host `ssh`; see harness/hosts/base.py for every call."""
 
-    java = ""
+    java = JAVA
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, BinaryIO, Final, NoReturn
@@ -44,7 +45,8 @@ from harness.hosts.node import open_log
 from harness.hosts.remote import wire
 from harness.hosts.remote.changes import Changes, Part
 from harness.hosts.remote.guard import Guard
-from harness.launch import Launch, Place
+from harness.java import Java, find_java
+from harness.launch import Launch, Place, Runtime
 from harness.model import FencepostError, PreconditionError, UsageError
 
 # How often the guard tries to undo what is left.
@@ -160,7 +162,13 @@ class Agent:
 
     def _start(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         clocks = None if call["clocks"] is None else Which(call["clocks"])
-        launch = Launch(argv=tuple(call["argv"]), files=call["files"], env=call["env"], clocks=clocks)
+        argv = tuple(call["argv"])
+        if call["runtime"] == Runtime.JAVA:
+            argv = (str(java().executable), *argv[1:])
+        if call["library"] is not None:
+            with suppress(FileExistsError):  # since its first start
+                self._log_of(call["name"]).with_name("library").symlink_to(call["library"])
+        launch = Launch(argv=argv, files=call["files"], env=call["env"], clocks=clocks)
         self._local.start(call["name"], launch)
         return {}
 
@@ -285,6 +293,12 @@ class Agent:
         with self._writing:
             self._output.write(wire.MARK if message is None else wire.pack(message, payload))
             self._output.flush()
+
+
+@cache
+def java() -> Java:
+    """Return the machine's Java; raise UsageError if it has none."""
+    return find_java()
 
 
 def heal(run_dir: Path) -> None:

@@ -3,7 +3,7 @@ What is copied to a machine, as zip archives named by their content: sources, an
 
 The sources are those of the agent and of our broker. The libraries are this Python's own, if the machine's Python
 is of the same version and kind; else the pinned wheels for the machine's Python, from PyPI. That for FUSE, which
-disks that fail need, is this Python's own.
+disks that fail need, is this Python's own. What runs on Java is given the jars that its command line names.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import io
+import os
 import platform
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from harness.hosts import faulty, images
+from harness.launch import Launch
 
 # The agent is the host `local`, with a driver; harness/hosts/remote/agent.py.
 AGENT: Final = (
@@ -76,14 +79,25 @@ AGENT: Final = (
 LIBRARIES: Final = images.WHEELS["broker"]
 # One file of Python alone, so that this Python's own serves every other.
 FUSE: Final = faulty.LIBRARY
+# Where a node finds the library of its launch: a link in the folder in which its process starts.
+LIBRARY: Final = "library"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """An archive, and the name of the folder that it is unpacked to: a hash of what is in it."""
+    """Files by their path, and the name of the folder that they are unpacked to: a hash of what they are."""
 
     name: str
-    archive: bytes
+    files: Mapping[str, bytes]
+
+    @cached_property
+    def archive(self) -> bytes:
+        """All files in one archive."""
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, data in sorted(self.files.items()):
+                archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+        return packed.getvalue()
 
 
 @cache
@@ -122,6 +136,14 @@ def fuse() -> Parcel:
     return _packed(dict(_installed((FUSE,))))
 
 
+def library(launch: Launch) -> Parcel:
+    """Return what a launch's command line names of its library: the jars of its class path."""
+    assert launch.library is not None, "asked for a launch that has one"
+    words = chain.from_iterable(word.split(os.pathsep) for word in launch.argv)
+    paths = {word.removeprefix(f"{LIBRARY}/") for word in words if word.startswith(f"{LIBRARY}/")}
+    return _packed({path: (launch.library / path).read_bytes() for path in paths})
+
+
 def like_ours() -> tuple[str, ...]:
     """Return this Python's implementation, system, processor and C library."""
     return (sys.implementation.name, sys.platform, platform.machine(), platform.libc_ver()[0])
@@ -142,12 +164,9 @@ def _python_files(path: Path) -> list[Path]:
 
 def _packed(files: Mapping[str, bytes]) -> Parcel:
     digest = hashlib.sha256()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, data in sorted(files.items()):
-            digest.update(f"{name}\0{len(data)}\0".encode() + data)
-            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-    return Parcel(name=digest.hexdigest()[:16], archive=packed.getvalue())
+    for name, data in sorted(files.items()):
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    return Parcel(name=digest.hexdigest()[:16], files=files)
 
 
 def of_survey(seen: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[str, ...]]:

@@ -36,6 +36,8 @@ from harness.model import FencepostError, UsageError
 
 # The oldest Python that runs the agent and our broker.
 PYTHON_MIN: Final = (3, 11)
+# In a node's command line: the agent knows where the machine has its Java.
+JAVA: Final = "java"
 # Of the agent's errors, what a message shows.
 _WORDS_BYTES: Final = 4096
 
@@ -63,6 +65,10 @@ class Station:
         self.machine = machine
         self._nodes: dict[str, _Node] = {}
         self._lacks: dict[Ability, str] = {}
+        self._folder = ""
+        self._seen: Mapping[str, Any] = {}
+        self._libraries: dict[tuple[str, ...], str] = {}
+        self._copying = threading.Lock()
         self._address = _resolved(machine)
         self._connection = Connection(machine)
         try:
@@ -109,15 +115,12 @@ class Station:
             internal=internal,
             client_outside=client,
             internal_outside=internal,
+            java=JAVA,
+            library=parcel.LIBRARY,
         )
 
     def start(self, name: str, launch: Launch) -> None:
         """Start a node's process."""
-        if launch.library is not None:
-            raise UsageError(
-                f"start {name}: it needs {launch.library}, which is not copied to {self.machine}; expected a "
-                "target that runs on Python alone, such as broker"
-            )
         self._calls.call(
             "start",
             name=name,
@@ -125,6 +128,8 @@ class Station:
             files=dict(launch.files),
             env=dict(launch.env),
             clocks=launch.clocks,
+            runtime=launch.runtime,
+            library=None if launch.library is None else self._library_of(launch),
         )
 
     def alive(self, name: str) -> bool:
@@ -209,6 +214,13 @@ class Station:
         self._connection.close()
         return problem
 
+    def _library_of(self, launch: Launch) -> str:
+        """Copy what a launch needs of its library, unless the machine has it; return its folder there."""
+        with self._copying:
+            if launch.argv not in self._libraries:
+                self._libraries[launch.argv] = self._copied(parcel.library(launch), "lib")
+            return self._libraries[launch.argv]
+
     def _clocks_ahead(self) -> moments.Ahead:
         return moments.look(lambda: Moment(**self._calls.call("now")))
 
@@ -224,13 +236,14 @@ class Station:
                 f"{'.'.join(map(str, PYTHON_MIN))} or later; name one with the key `python`"
             )
         folder = str(seen["folder"])
-        code = self._copied(parcel.sources(), folder, "code", seen)
+        self._folder, self._seen = folder, seen
+        code = self._copied(parcel.sources(), "code")
         path = [code]
         missing = set(seen["missing"])
         if missing & set(parcel.LIBRARIES):
-            path.append(self._copied(parcel.libraries(python, like), folder, "lib", seen))
+            path.append(self._copied(parcel.libraries(python, like), "lib"))
         if parcel.FUSE in missing:
-            path.append(self._copied(parcel.fuse(), folder, "lib", seen))
+            path.append(self._copied(parcel.fuse(), "lib"))
         words = [
             *("env", f"PYTHONPATH={os.pathsep.join(path)}", f"XDG_STATE_HOME={folder}/state"),
             *("PYTHONUNBUFFERED=1", self.machine.python, "-m", "harness.hosts.remote.agent"),
@@ -254,11 +267,11 @@ class Station:
             last_words=lambda: _errors_of(channel).decode(errors="replace"),
         )
 
-    def _copied(self, packed: parcel.Parcel, folder: str, kind: str, seen: Mapping[str, Any]) -> str:
-        """Copy and unpack a parcel unless the machine has it; return its folder."""
-        target = f"{folder}/{kind}/{packed.name}"
-        if packed.name not in seen[kind]:
-            archive = f"{folder}/incoming/{packed.name}-{secrets.token_hex(6)}.zip"
+    def _copied(self, packed: parcel.Parcel, kind: str) -> str:
+        """Copy and unpack a parcel unless the machine had it at first; return its folder."""
+        target = f"{self._folder}/{kind}/{packed.name}"
+        if packed.name not in self._seen[kind]:
+            archive = f"{self._folder}/incoming/{packed.name}-{secrets.token_hex(6)}.zip"
             self._connection.put(packed.archive, archive)
             self._prepare("unpack", archive, target)
         return target
