@@ -13,14 +13,15 @@ from harness.ability import OF_DISKS, Ability
 from harness.clocks import Moment, Which
 from harness.cluster.clock_fault import look
 from harness.cluster.cluster import Cluster
-from harness.hosts import moments
+from harness.cluster.disk_error import NEEDS, DiskError
+from harness.hosts import faulty, moments
 from harness.hosts.ssh import VARIABLE
-from harness.launch import Address
+from harness.launch import Address, Launch
 from harness.model import PreconditionError
 from harness.scenario.file import TOPIC
 from nemesis import NEMESES
 from tests.clusters import running
-from tests.hosts.conftest import MakeSsh, launched, start_ready
+from tests.hosts.conftest import MakeSsh, launched, node, start_ready
 from tests.hosts.sshds import Sshd, is_clean, write_list
 from tests.kept import keep
 from tests.nemesis.conftest import (
@@ -44,6 +45,24 @@ pytestmark = pytest.mark.slow
 OF_MACHINES = sorted(name for name, fault in NEMESES.items() if fault.needs in {
     *OF_DISKS, Ability.WALL_CLOCK, Ability.CLOCKS, Ability.LOST_DISKS, Ability.TORN_POWER_LOSS, Ability.BIT_ROT,
 })  # fmt: skip
+# A node that says how a write to a new file ended, and goes on.
+WRITER = """
+import errno, os, signal, sys
+try:
+    with open(f"{sys.argv[1]}/{os.getpid()}", "wb", 0) as file:
+        file.write(b"a")
+except OSError as error:
+    print("a write:", errno.errorcode[error.errno])
+print("ready", flush=True)
+signal.pause()
+"""
+# What it says on a disk that fails without FUSE.
+OF_EXT4 = {
+    DiskError.FULL: "ENOSPC",
+    DiskError.WRITE: "EIO",
+    DiskError.FLUSH: "EIO",
+    DiskError.READ_ONLY: "EROFS",
+}
 # By how much the clock that measures time is ahead here: another machine was started at another time.
 EARLIER_NS = 10**15
 # How far clocks that ran ten times as fast for a moment may be ahead; a mistaken start would show as a million.
@@ -56,6 +75,18 @@ def poor(machine: Sshd, monkeypatch: pytest.MonkeyPatch) -> Sshd:
     wrapper.write_text(
         f'#!/bin/sh\nexport PATH=/nowhere FENCEPOST_FAKETIME=/nowhere\nexec {machine.python} "$@"\n',
         encoding="utf-8",
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(machine, "python", str(wrapper))
+    return machine
+
+
+def without_fuse(machine: Sshd, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Sshd:
+    """Let a machine's Python have a library for FUSE that finds no libfuse."""
+    (folder / f"{faulty.LIBRARY}.py").write_text("raise ImportError('no libfuse3 here')\n", encoding="utf-8")
+    wrapper = machine.folder / "python-without-fuse"
+    wrapper.write_text(
+        f'#!/bin/sh\nexport PYTHONPATH="$PYTHONPATH:{folder}"\nexec {machine.python} "$@"\n', encoding="utf-8"
     )
     wrapper.chmod(0o755)
     monkeypatch.setattr(machine, "python", str(wrapper))
@@ -123,6 +154,35 @@ def test_chance_that_tears_what_a_disk_loses_is_the_same_on_each_machine(
         left[name] = (host.disk(name) / "log").read_bytes()
     assert left["A"] == left["B"]
     assert {b"a", b"\0"} == {left["A"][at : at + 1] for at in range(len(left["A"]))}
+
+
+@pytest.mark.root
+def test_machine_of_root_without_fuse_has_what_its_filesystem_can_do(
+    make_ssh: MakeSsh, root_machine: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = make_ssh([without_fuse(root_machine, tmp_path, monkeypatch)], tier="loop")
+    who = f"host ssh: machine {root_machine.name} (root@{root_machine.address}:{root_machine.port}): FUSE: "
+    for ability in (Ability.DISK_READ_ERRORS, Ability.DISK_SLOW):
+        assert host.lacks(ability).startswith(who)
+    place = host.add_node("A", disk=True, fails=True)
+    writer = Launch(argv=(place.python, "-c", WRITER, place.data_dir))
+    for error, said in OF_EXT4.items():
+        assert "" == host.lacks(NEEDS[error])
+        start_ready(host, "A", writer)
+        assert host.break_disk("A", error)
+        assert error == host.disk_state("A")
+        host.kill("A")
+        start_ready(host, "A", writer)
+        assert host.log_text("A").endswith(f"a write: {said}\nready\n")
+        host.kill("A")
+        assert host.mend_disk("A")
+        assert "" == host.disk_state("A")
+    # One large write would be one folio of the kernel's, which is written whole.
+    start_ready(host, "A", node(place.data_dir, *["write:log:a:4000"] * 25, python=place.python))
+    assert "journal reached the disk before" in host.power_loss("A", Random(7))
+    assert {*b"a\0"} == set((host.disk("A") / "log").read_bytes())
+    host.close()
+    assert is_clean(root_machine)
 
 
 @pytest.fixture
