@@ -1,16 +1,14 @@
-"""Prints docs/nemeses.md from the table of faults, and what each host can do from the hosts themselves."""
+"""Prints docs/nemeses.md from the table of faults, and what each host can do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from harness.ability import Ability
 from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.effect import Band, Effect
-from harness.hosts.ssh import SshHost
 from nemesis import NEMESES
 from targets.simulator.machines import why_lacking
 
@@ -75,20 +73,19 @@ def nemeses() -> str:
         "[hosts.md](hosts.md#zookeeper) says which runs have a ZooKeeper of their own.",
         "## What each host can do",
         "A fault that needs something of a host is refused where the host lacks it (exit code 2, and the reason), "
-        "and left out of random schedules, which say so. All others need nothing, and work on each host.",
-        markdown.table(("faults", "need", "`local`, `docker`", "`ssh`", "`sim`"), _host_rows()),
+        "and left out of random schedules, which say so. All others need nothing, and work on each host. "
+        "On `ssh` every machine of the list must have what is needed; the reason names the one that lacks it.",
+        markdown.table(("faults", "need", "`local`, `docker`, `ssh`", "`sim`"), _host_rows()),
         "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
     )
 
 
 def _host_rows() -> list[tuple[str, ...]]:
-    ssh = SshHost(Path("."))
     return [
         (
             ", ".join(f"`{name}`" for name, fault in NEMESES.items() if fault.needs is ability),
             f"`{ability}`",
             f"with {_NEEDED[ability]}" if ability in _NEEDED else YES,
-            REFUSED if ssh.lacks(ability) else YES,
             REFUSED if why_lacking(ability) else YES,
         )
         for ability in Ability

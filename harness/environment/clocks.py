@@ -8,15 +8,15 @@ and looks at them as fast as ever.
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from harness import limits
 from harness.ability import Ability
 from harness.cleanup.process import until
-from harness.clocks import Moment, Reading, Which
+from harness.clocks import Reading, Which
 from harness.cluster.target import Target
 from harness.environment.needs import needs_of
+from harness.hosts import moments
 from harness.hosts.base import Host
 from harness.model import PreconditionError
 from harness.run.spec import RunSpec
@@ -78,7 +78,7 @@ def asked(host: Host, target: Target, name: str) -> Reading:
     Raises:
         PreconditionError: it printed nothing in time.
     """
-    asked_at = _now()
+    asked_at = moments.now()
     printed = host.ask_clocks(name)
     found: list[tuple[int, int]] = []
 
@@ -92,8 +92,4 @@ def asked(host: Host, target: Target, name: str) -> Reading:
             f"clocks of {name}: not printed within {limits.CLOCKS_ANSWER_S_MAX:g} s; expected a process that runs"
         )
     (wall_ns, monotonic_ns), *_ = found
-    return Reading(wall_ns=wall_ns, monotonic_ns=monotonic_ns, asked=asked_at, answered=_now())
-
-
-def _now() -> Moment:
-    return Moment(wall_ns=time.time_ns(), monotonic_ns=time.monotonic_ns())
+    return Reading(wall_ns=wall_ns, monotonic_ns=monotonic_ns, asked=asked_at, answered=moments.now())

@@ -1,8 +1,8 @@
 """
-Flip one byte of a real node's files, as bit rot would: it is read, changed and written back in place.
+Choose one byte of a node's files to flip, as bit rot would; the host writes it in place.
 
-Nothing else of the file is touched, so a broker that has it open goes on, and reads the changed byte next time.
-Only regular files below the node's own data directory are opened (harness/beneath.py).
+A byte is chosen from the files as they are read here, which may be a copy (harness/hosts/base.py). Only regular
+files below the node's own data directory are opened (harness/beneath.py).
 Source:  docs/nemeses.md; harness/bit_rot.py, for which byte.
 """
 
@@ -25,39 +25,39 @@ _FROM_END: Final = 2
 _COUNT_BYTES_MAX: Final = 64
 
 
-def flip(folder: Folder, where: Where) -> Flip | None:
+def chosen(folder: Folder, where: Where) -> Flip | None:
     """
-    Flip a byte of a partition's files; return None if there is no such file, or no sound batch in one.
+    Choose a byte of a partition's files; return None if there is no such file, or no sound batch in one.
 
     Args:
         folder: The partition's directory.
 
     Raises:
-        OSError: A file cannot be read or written.
+        OSError: A file cannot be read.
     """
     if where is Where.CHECKPOINT:
-        return flip_count(folder, LEADER_EPOCHS, below=folder.path.name)
+        return count_of(folder, LEADER_EPOCHS, below=folder.path.name)
     segments = list(list_log(folder).segments.items())
-    chosen = segments[-1:] if where is Where.ACTIVE else segments[:-1]
-    for base, name in reversed(chosen):
-        found = _flip_batch(folder, name, base)
+    among = segments[-1:] if where is Where.ACTIVE else segments[:-1]
+    for base, name in reversed(among):
+        found = _of_batch(folder, name, base)
         if found is not None:
             return found
     return None
 
 
-def flip_count(folder: Folder, name: str, *, below: str = "") -> Flip | None:
+def count_of(folder: Folder, name: str, *, below: str = "") -> Flip | None:
     """
-    Make a letter of the first digit of a checkpoint's number of entries; return None if it has none.
+    Choose the first digit of a checkpoint's number of entries, to become a letter; return None if it has none.
 
     Args:
         below: The folder's own name below the data directory, "" for that directory.
 
     Raises:
-        OSError: The file cannot be read or written.
+        OSError: The file cannot be read.
     """
     with suppress(FileNotFoundError):
-        handle = folder.open(name, os.O_RDWR)
+        handle = folder.open(name)
         try:
             version, _, rest = os.pread(handle, _COUNT_BYTES_MAX, 0).partition(b"\n")
             if rest[:1].isdigit() and not rest.startswith(b"0\n"):
@@ -68,9 +68,9 @@ def flip_count(folder: Folder, name: str, *, below: str = "") -> Flip | None:
     return None
 
 
-def _flip_batch(folder: Folder, name: str, base: int) -> Flip | None:
-    """Flip a byte of the last record of the middle sound batch of a segment."""
-    handle = folder.open(name, os.O_RDWR)
+def _of_batch(folder: Folder, name: str, base: int) -> Flip | None:
+    """Choose a byte of the last record of the middle sound batch of a segment."""
+    handle = folder.open(name)
     try:
         sound = [each for each in headers(FileSource(handle), next_offset=base) if isinstance(each, Header)]
         if not sound:
@@ -84,7 +84,6 @@ def _flip_batch(folder: Folder, name: str, base: int) -> Flip | None:
 
 
 def _changed(handle: int, path: str, at: int, bit: int) -> dict[str, Any]:
-    """Flip a bit of the byte at a position, and return where it is and what it was."""
+    """Return where a byte is, what it is, and what it is with the bit flipped."""
     (before,) = os.pread(handle, 1, at)
-    os.pwrite(handle, bytes((before ^ bit,)), at)
     return {"path": path, "position": at, "before": before, "after": before ^ bit}

@@ -27,7 +27,7 @@ from harness.cluster.disk_error import DiskError
 from harness.cluster.target import NodeSpec, Target
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
-from harness.environment.flipping import flip, flip_count
+from harness.environment.flipping import chosen, count_of
 from harness.environment.needs import needs_of
 from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
@@ -200,14 +200,16 @@ class RealMachines:
         try:
             with ExitStack() as opened:
                 folder = self._opened(opened, name, topic, partition)
-                found = None if folder is None else flip(folder, where)
+                found = None if folder is None else chosen(folder, where)
                 if found is None and folder is not None and where is Where.CHECKPOINT:
                     data = opened.enter_context(Folder.no_link(self.disk(name)))
-                    found = flip_count(data, HIGH_WATERMARKS)
+                    found = count_of(data, HIGH_WATERMARKS)
         except OSError as error:
-            raise PreconditionError(f"{name}: {self.disk(name)}: {error}; expected a file to write to") from error
+            raise PreconditionError(f"{name}: {self.disk(name)}: {error}; expected files to read") from error
         if found is None:
             raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
+        was, now = bytes((found.before,)), bytes((found.after,))
+        self._host.overwrite(name, found.path, found.position, was, now)
         return found
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:

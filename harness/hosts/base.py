@@ -163,6 +163,16 @@ class Host(Protocol):
             path: Relative to the node's data directory.
         """
 
+    def overwrite(self, name: str, path: str, position: int, was: bytes, now: bytes) -> None:
+        """
+        Write over bytes of a file of the node's disk in place, which makes nothing durable.
+
+        Args:
+            path: Relative to the node's data directory.
+            was: What is expected at the position; PreconditionError if the node has changed it.
+            now: As many bytes, which are written there.
+        """
+
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""
 

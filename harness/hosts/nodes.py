@@ -20,6 +20,7 @@ from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.hosts import faketime
 from harness.hosts.site import Site
+from harness.hosts.trees import exchange
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
@@ -99,12 +100,16 @@ class NodesHost(Generic[N]):
 
     def lacks(self, ability: Ability) -> str:
         """Return why this host cannot do it, "" if it can."""
+        reason = self.missing(ability)
+        return f"host {self.name}: {reason}" if reason else ""
+
+    def missing(self, ability: Ability) -> str:
+        """Return what this machine lacks for it, "" for nothing."""
         if ability in EVERYWHERE:
             return ""
         if ability in (Ability.WALL_CLOCK, Ability.CLOCKS):
             return self._lacks_clocks()
-        reason = self._site.lacks(ability)
-        return f"host {self.name}: {reason}" if reason else ""
+        return self._site.lacks(ability)
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""
@@ -190,6 +195,20 @@ class NodesHost(Generic[N]):
             raise PreconditionError(
                 f"{name}: {path!r} cannot be removed: {error}; expected a file there"
             ) from error
+
+    def overwrite(self, name: str, path: str, position: int, was: bytes, now: bytes) -> None:
+        """Write over bytes of a file of the node's disk in place, through no link."""
+        try:
+            with Folder.no_link(self.disk(name)) as data:
+                found = exchange(data, path, position, was, now)
+        except OSError as error:
+            raise PreconditionError(
+                f"{name}: {path!r} cannot be written to: {error}; expected a file there"
+            ) from error
+        if found != was:
+            raise PreconditionError(
+                f"{name}: {path!r} has 0x{found.hex()} at byte {position} by now; expected 0x{was.hex()}, as seen"
+            )
 
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""

@@ -21,11 +21,12 @@ from typing import Final
 
 from harness.ability import Ability
 from harness.cleanup.ledger import Ledger, Reaped
+from harness.clocks import Reading, Setting
+from harness.cluster.disk_error import DiskError
 from harness.hosts.local import LocalHost
 from harness.hosts.machine_list import MachineList, read_machines
 from harness.hosts.nodes import EVERYWHERE
-from harness.hosts.refused import Refusing
-from harness.hosts.remote.station import Station
+from harness.hosts.remote.station import JAVA, Station
 from harness.hosts.site import TIERS
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, PreconditionError, UsageError
@@ -34,6 +35,8 @@ from harness.zookeeper.server import Server
 # Names the list of machines where no option does.
 VARIABLE: Final = "FENCEPOST_HOSTS"
 WATERMARK: Final = "watermark"
+# Of the chance that a machine is sent: a seed that is drawn from the run's.
+SEED_BITS: Final = 64
 
 
 def listed(file: Path | None) -> Path:
@@ -58,10 +61,10 @@ def require_listen(machines: MachineList) -> None:
             ) from error
 
 
-class SshHost(Refusing):
+class SshHost:
     """The host `ssh`; see harness/hosts/base.py for every call."""
 
-    java = ""
+    java = JAVA
 
     def __init__(
         self,
@@ -130,10 +133,13 @@ class SshHost(Refusing):
         return self._list.listen
 
     def lacks(self, ability: Ability) -> str:
-        """Return why this host cannot do it; what needs nothing of a node's machine it can."""
+        """Return why this host cannot do it: what a machine lacks, since a fault may hit a node of any of them."""
         if ability in EVERYWHERE:
             return ""
-        return super().lacks(ability)
+        for station in self._open_stations():
+            if reason := station.lacks(ability):
+                return f"host {self.name}: {station.machine}: {reason}"
+        return ""
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server on this machine; nodes reach it through their links."""
@@ -149,15 +155,13 @@ class SshHost(Refusing):
         return self._here.start_own_zookeeper(servers)
 
     def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
-        """Make a node's disk on the next machine, and claim its ports there; no disk there can fail yet."""
-        del fails  # a fault that needs it is refused at the start
+        """Make a node's disk on the next machine, and claim its ports there."""
         with self._mutex:
-            if not self._stations:
-                raise UsageError(f"host in {self._run_dir}: not open; expected open before any other call")
+            stations = self._open_stations()
             if name in self._of:
                 raise UsageError(f"node {name}: added before; expected a new name")
-            station = self._of[name] = self._stations[len(self._of) % len(self._stations)]
-        return station.add_node(name, disk=disk, copy=self._run_dir / "nodes" / name)
+            station = self._of[name] = stations[len(self._of) % len(stations)]
+        return station.add_node(name, disk=disk, fails=fails, copy=self._run_dir / "nodes" / name)
 
     def start(self, name: str, launch: Launch) -> None:
         """Start the node's process."""
@@ -192,10 +196,33 @@ class SshHost(Refusing):
         return self._station(name).act("flush", name)
 
     def power_loss(self, name: str, torn: Random | None = None) -> str:
-        """Kill the node's process and undo what was not durable on its disk."""
-        if torn is not None:
-            raise self.refusal(name, Ability.TORN_POWER_LOSS)
-        return self._station(name).act("power_loss", name)
+        """Kill the node's process and undo what was not durable on its disk, but for some pages if torn."""
+        seed = None if torn is None else torn.getrandbits(SEED_BITS)
+        return self._station(name).act("power_loss", name, torn=seed)
+
+    def lose_disk(self, name: str) -> str:
+        """Give a node that is down an empty disk; a copy of what it had is kept in the run's folder here."""
+        return self._station(name).lose_disk(name)
+
+    def break_disk(self, name: str, error: DiskError) -> str:
+        """Let the node's disk fail so from now on; return what was seen of it at once."""
+        return self._station(name).see("break_disk", name, error=error)
+
+    def disk_state(self, name: str) -> str:
+        """Return what is wrong with the node's disk now, as the disk says."""
+        return self._station(name).see("disk_state", name)
+
+    def mend_disk(self, name: str) -> str:
+        """Let the node's disk work again; return what it refused meanwhile."""
+        return self._station(name).see("mend_disk", name)
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the clocks of the node's process."""
+        self._station(name).set_clocks(name, setting, seen)
+
+    def ask_clocks(self, name: str) -> Callable[[], str]:
+        """Send the node's process the signal at which it prints its clocks; return what it has printed since."""
+        return self._station(name).ask_clocks(name)
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""
@@ -209,6 +236,10 @@ class SshHost(Refusing):
     def unlink(self, name: str, path: str) -> None:
         """Remove a file from the node's disk."""
         self._station(name).act("unlink", name, path=path)
+
+    def overwrite(self, name: str, path: str, position: int, was: bytes, now: bytes) -> None:
+        """Write over bytes of a file of the node's disk in place, if they are still what they were."""
+        self._station(name).act("overwrite", name, path=path, position=position, was=was.hex(), now=now.hex())
 
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""
@@ -275,6 +306,11 @@ class SshHost(Refusing):
                 if each["tier"] != WATERMARK:
                     station.undo()
                     station.open(tier=WATERMARK, ports=self._ports)
+
+    def _open_stations(self) -> list[Station]:
+        if not self._stations:
+            raise UsageError(f"host in {self._run_dir}: not open; expected open before any other call")
+        return self._stations
 
     def _station(self, name: str) -> Station:
         if name not in self._of:

@@ -54,6 +54,27 @@ def copy_file(source: Folder, target: Folder, name: str, *, length: int | None =
             os.utime(copy.fileno(), ns=(was.st_atime_ns, was.st_mtime_ns))
 
 
+def exchange(folder: Folder, path: str, position: int, was: bytes, now: bytes) -> bytes:
+    """
+    Write over bytes of one regular file in place, if they are what they are expected to be; return what they were.
+
+    A process that has the file open goes on, and reads the new bytes next time.
+
+    Raises:
+        RefusedError: It is no regular file, or a name of the path is a link or leads out.
+        OSError: It is missing, or cannot be written to.
+    """
+    assert len(was) == len(now), f"{len(now)} bytes in place of {len(was)}; expected as many"
+    handle = folder.open(path, os.O_RDWR)
+    try:
+        found = os.pread(handle, len(was), position)
+        if found == was:
+            os.pwrite(handle, now, position)
+    finally:
+        os.close(handle)
+    return found
+
+
 def empty(folder: Folder) -> None:
     """Remove everything in the folder, and no target of a link."""
     for name in sorted(entry.name for entry in folder.entries()):

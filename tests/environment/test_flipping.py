@@ -1,4 +1,4 @@
-"""One byte of a file is flipped in place, and a reader of the files finds it; nothing outside is touched."""
+"""One byte of a file is chosen and flipped in place, and a reader finds it; nothing outside is touched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from harness.beneath import Folder, RefusedError
 from harness.bit_rot import Flip, Where
-from harness.environment.flipping import flip, flip_count
+from harness.environment.flipping import chosen, count_of
+from harness.hosts.trees import exchange
 from harness.logdir.scan import scan_partition
 from tests.logdir.build import batch, partition
 
@@ -29,8 +30,13 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def flipped(directory: Path, where: Where) -> Flip | None:
-    with Folder.at(directory) as folder:
-        return flip(folder, where)
+    """Choose a byte, and flip it as a host does."""
+    with Folder.at(directory) as folder, Folder.at(directory.parent) as data:
+        found = chosen(folder, where)
+        if found is not None:
+            was = bytes((found.before,))
+            assert was == exchange(data, found.path, found.position, was, bytes((found.after,)))
+        return found
 
 
 @pytest.mark.parametrize(("where", "offset"), [(Where.CLOSED, 1), (Where.ACTIVE, 4)])
@@ -73,7 +79,7 @@ def test_flip_of_a_checkpoint_makes_a_letter_of_a_digit(directory: Path) -> None
 def test_checkpoint_without_entries_or_without_a_file_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("0\n0\n", encoding="utf-8")
     with Folder.at(tmp_path) as folder:
-        assert (None, None) == (flip_count(folder, "empty"), flip_count(folder, "missing"))
+        assert (None, None) == (count_of(folder, "empty"), count_of(folder, "missing"))
     assert "0\n0\n" == (tmp_path / "empty").read_text(encoding="utf-8")
 
 

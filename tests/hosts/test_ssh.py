@@ -53,8 +53,6 @@ def test_nodes_are_given_to_the_machines_in_turn_and_each_fault_takes_effect(
         host.unlink("A", "log")
     with pytest.raises(UsageError, match=r"(?s)ended at once with exit code 3.*no such option"):
         host.start("B", Launch(argv=("/bin/sh", "-c", "echo no such option; exit 3")))
-    with pytest.raises(UsageError, match="it needs /x, which is not copied"):
-        host.start("B", Launch(argv=("java",), library=Path("/x")))
 
 
 def test_power_loss_waits_here_for_what_the_dead_node_sent_and_keeps_what_it_flushed(make_ssh: MakeSsh) -> None:
@@ -81,6 +79,30 @@ def test_words_with_every_sign_of_a_shell_reach_the_node_as_they_are(
     assert until(lambda: host.log_text("A").endswith("\n"), limits.PROCESS_START_S_MAX)
     assert f"{words} $(x) ' \n" == host.log_text("A")
     assert "text" == (Path(place.conf_dir) / "conf $x.txt").read_text()
+
+
+def test_library_of_a_launch_is_copied_once_and_nothing_that_its_command_does_not_name(
+    make_ssh: MakeSsh, machines: list[Sshd], tmp_path: Path
+) -> None:
+    library, there = tmp_path / "cache", machines[0].root / "lib"
+    (library / "a").mkdir(parents=True)
+    for name in ("a/one", "two", "unnamed"):
+        (library / name).write_text(f"{name} of {tmp_path}")
+    program = "import sys; print(*(open(p).read() for p in sys.argv[1].split(':')), flush=True)"
+    program += "; __import__('signal').pause()"
+    made: list[set[str]] = []
+    for _ in range(2):
+        host = make_ssh(machines[:1])
+        before = set(os.listdir(there))
+        place = host.add_node("A", disk=False)
+        path = f"{place.library}/a/one:{place.library}/two"
+        host.start("A", Launch(argv=(place.python, "-c", program, path), library=library))
+        assert until(lambda host=host: host.log_text("A").endswith("\n"), limits.PROCESS_START_S_MAX)
+        assert f"a/one of {tmp_path} two of {tmp_path}\n" == host.log_text("A")
+        made.append(set(os.listdir(there)) - before)
+        host.close()
+    assert [1, 0] == list(map(len, made))
+    assert ["a", "two"] == sorted(os.listdir(there / made[0].pop()))
 
 
 def test_zookeeper_stays_here_and_all_ends_with_the_host(make_ssh: MakeSsh, machines: list[Sshd]) -> None:

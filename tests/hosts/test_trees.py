@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.beneath import Folder
+from harness.beneath import Folder, RefusedError
 from harness.hosts import trees
-from harness.hosts.trees import copy_pass, difference, empty
+from harness.hosts.trees import copy_pass, difference, empty, exchange
 from harness.model import PreconditionError
 
 
@@ -91,3 +91,20 @@ def test_tree_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pytest.raises(PreconditionError, match="nested deeper than 3"),
     ):
         copy_pass(ours, theirs)
+
+
+def test_bytes_are_written_over_in_place_only_if_they_are_as_expected_and_through_no_link(tmp_path: Path) -> None:
+    data, outside = tmp_path / "data", tmp_path / "outside"
+    (data / "t-0").mkdir(parents=True)
+    (data / "t-0" / "log").write_bytes(b"0123456789")
+    outside.write_bytes(b"0123")
+    (data / "link").symlink_to(outside)
+    with (data / "t-0" / "log").open("rb", buffering=0) as reader, Folder.at(data) as folder:
+        assert b"34" == exchange(folder, "t-0/log", 3, b"34", b"xy")
+        assert b"012xy56789" == reader.read()
+        assert b"xy" == exchange(folder, "t-0/log", 3, b"34", b"zz")
+        assert b"" == exchange(folder, "t-0/log", 10, b"3", b"z")
+        for path in ("link", "../outside", "t-0"):
+            with pytest.raises(RefusedError):
+                exchange(folder, path, 0, b"0", b"z")
+    assert (b"012xy56789", b"0123") == ((data / "t-0" / "log").read_bytes(), outside.read_bytes())

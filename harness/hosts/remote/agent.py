@@ -24,21 +24,29 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import asdict
+from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any, BinaryIO, Final, NoReturn
 
+from harness.ability import Ability
 from harness.beneath import Folder
 from harness.cleanup import chains
 from harness.cleanup.chains import Chain
 from harness.cleanup.ledger import reap
 from harness.cleanup.state import state_dir
 from harness.cleanup.undo import UNDO
+from harness.clocks import Moment, Reading, Setting, Which
+from harness.cluster.disk_error import DiskError
+from harness.hosts import moments
 from harness.hosts.local import LocalHost
 from harness.hosts.node import open_log
 from harness.hosts.remote import wire
 from harness.hosts.remote.changes import Changes, Part
 from harness.hosts.remote.guard import Guard
-from harness.launch import Launch, Place
+from harness.java import Java, find_java
+from harness.launch import Launch, Place, Runtime
 from harness.model import FencepostError, PreconditionError, UsageError
 
 # How often the guard tries to undo what is left.
@@ -63,6 +71,7 @@ class Agent:
         self._asked: dict[int, tuple[threading.Event, list[str]]] = {}
         self._do: Final[dict[str, Callable[[Mapping[str, Any]], Mapping[str, Any] | Iterator[Part]]]] = {
             "open": self._open,
+            "lacks": lambda call: {"reason": self._local.missing(Ability(call["ability"]))},
             "add": self._add,
             "start": self._start,
             "alive": lambda call: {"alive": self._local.alive(call["name"])},
@@ -73,6 +82,14 @@ class Agent:
             "resume": lambda call: {"seen": self._local.resume(call["name"])},
             "flush": lambda call: {"seen": self._local.flush(call["name"])},
             "power_loss": self._power_loss,
+            "lose_disk": lambda call: {"seen": self._local.lose_disk(call["name"])},
+            "break_disk": self._break_disk,
+            "disk_state": lambda call: {"seen": self._local.disk_state(call["name"])},
+            "mend_disk": self._mend_disk,
+            "now": lambda _: asdict(moments.now()),
+            "set_clocks": self._set_clocks,
+            "ask_clocks": self._ask_clocks,
+            "overwrite": self._overwrite,
             "note_flushed": self._note_flushed,
             "unlink": self._unlink,
             "data": lambda call: self._changes[call["name"]].parts(),
@@ -133,7 +150,7 @@ class Agent:
 
     def _add(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         name = call["name"]
-        place = self._places[name] = self._local.add_node(name, disk=call["disk"])
+        place = self._places[name] = self._local.add_node(name, disk=call["disk"], fails=call["fails"])
         self._changes[name] = Changes(self._local.disk(name))
         return {
             "data_dir": place.data_dir,
@@ -144,12 +161,33 @@ class Agent:
         }
 
     def _start(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._local.start(call["name"], Launch(argv=tuple(call["argv"]), files=call["files"], env=call["env"]))
+        clocks = None if call["clocks"] is None else Which(call["clocks"])
+        argv = tuple(call["argv"])
+        if call["runtime"] == Runtime.JAVA:
+            argv = (str(java().executable), *argv[1:])
+        if call["library"] is not None:
+            with suppress(FileExistsError):  # since its first start
+                self._log_of(call["name"]).with_name("library").symlink_to(call["library"])
+        launch = Launch(argv=argv, files=call["files"], env=call["env"], clocks=clocks)
+        self._local.start(call["name"], launch)
         return {}
 
     def _power_loss(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        torn = None if call["torn"] is None else Random(call["torn"])
         try:
-            return {"seen": self._local.power_loss(call["name"])}
+            return {"seen": self._local.power_loss(call["name"], torn)}
+        finally:
+            self._changes[call["name"]].doubt()
+
+    def _break_disk(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return {"seen": self._local.break_disk(call["name"], DiskError(call["error"]))}
+        finally:
+            self._changes[call["name"]].doubt()
+
+    def _mend_disk(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return {"seen": self._local.mend_disk(call["name"])}
         finally:
             self._changes[call["name"]].doubt()
 
@@ -161,12 +199,35 @@ class Agent:
         self._local.unlink(call["name"], call["path"])
         return {}
 
+    def _overwrite(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        was, now = bytes.fromhex(call["was"]), bytes.fromhex(call["now"])
+        self._local.overwrite(call["name"], call["path"], call["position"], was, now)
+        return {}
+
+    def _set_clocks(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        setting, seen = dict(call["setting"]), dict(call["seen"])
+        asked, answered = Moment(**seen.pop("asked")), Moment(**seen.pop("answered"))
+        self._local.set_clocks(
+            call["name"],
+            Setting(which=Which(setting.pop("which")), **setting),
+            Reading(asked=asked, answered=answered, **seen),
+        )
+        return {}
+
+    def _ask_clocks(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Have a node print its clocks, and say at which byte of its log."""
+        at = self._log_of(call["name"]).stat().st_size
+        self._local.ask_clocks(call["name"])
+        return {"at": at}
+
+    def _log_of(self, name: str) -> Path:
+        return Path(self._places[name].conf_dir).with_name("log.txt")
+
     def _log(self, call: Mapping[str, Any]) -> Iterator[Part]:
         """Yield what a node has printed since the last call."""
         name = call["name"]
-        log = Path(self._places[name].conf_dir).with_name("log.txt")
         try:
-            handle = open_log(name, log, os.O_RDONLY)
+            handle = open_log(name, self._log_of(name), os.O_RDONLY)
         except FileNotFoundError:
             return
         with os.fdopen(handle, "rb") as file:
@@ -232,6 +293,12 @@ class Agent:
         with self._writing:
             self._output.write(wire.MARK if message is None else wire.pack(message, payload))
             self._output.flush()
+
+
+@cache
+def java() -> Java:
+    """Return the machine's Java; raise UsageError if it has none."""
+    return find_java()
 
 
 def heal(run_dir: Path) -> None:

@@ -55,7 +55,8 @@ class Changes:
     """
 
     folder: Path
-    _files: dict[str, _Sent] = field(default_factory=dict)
+    # None: of a file that could not be read to its end.
+    _files: dict[str, _Sent | None] = field(default_factory=dict)
     _folders: set[str] = field(default_factory=set)
 
     def parts(self) -> Iterator[Part]:
@@ -73,7 +74,7 @@ class Changes:
 
     def doubt(self) -> None:
         """Compare every file at the next look: after a power loss, old times say nothing about a file's bytes."""
-        for sent in self._files.values():
+        for sent in filter(None, list(self._files.values())):
             sent.settled = False
 
     def _once(self) -> Generator[Part, None, bool]:
@@ -95,6 +96,8 @@ class Changes:
                         vanished = True
         except RefusedError as error:
             raise PreconditionError(f"{self.folder}: {error.filename}: {error}") from error
+        except OSError as error:  # of a disk that a fault has broken, too
+            raise PreconditionError(f"{self.folder}: {error.strerror}; expected files that can be read") from error
         return vanished
 
     def _list(
@@ -146,6 +149,8 @@ class Changes:
         with os.fdopen(data.open(path), "rb") as file:
             opened = os.fstat(file.fileno())
             at, digest = _common(file, sent)
+            # If the file cannot be read to its end, all of it is sent next time.
+            self._files[path] = None
             file.seek(at)
             left, first = max(0, opened.st_size - at), sent is None or at != sent.length
             while piece := file.read(min(left, PAYLOAD_BYTES_MAX)):

@@ -14,23 +14,30 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import paramiko
 
+from harness.ability import Ability
+from harness.beneath import Folder
+from harness.clocks import Moment, Reading, Setting
+from harness.hosts import moments
 from harness.hosts.machine_list import Machine
 from harness.hosts.node import open_log, read_log
 from harness.hosts.remote import parcel, prepare, wire
 from harness.hosts.remote.calls import Calls
 from harness.hosts.remote.connection import Connection
 from harness.hosts.remote.mirror import Mirror
+from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, UsageError
 
 # The oldest Python that runs the agent and our broker.
 PYTHON_MIN: Final = (3, 11)
+# In a node's command line: the agent knows where the machine has its Java.
+JAVA: Final = "java"
 # Of the agent's errors, what a message shows.
 _WORDS_BYTES: Final = 4096
 
@@ -41,6 +48,7 @@ class _Node:
 
     mirror: Mirror
     log: Path
+    lost: int = 0
     mutex: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -56,6 +64,11 @@ class Station:
         """
         self.machine = machine
         self._nodes: dict[str, _Node] = {}
+        self._lacks: dict[Ability, str] = {}
+        self._folder = ""
+        self._seen: Mapping[str, Any] = {}
+        self._libraries: dict[tuple[str, ...], str] = {}
+        self._copying = threading.Lock()
         self._address = _resolved(machine)
         self._connection = Connection(machine)
         try:
@@ -78,9 +91,18 @@ class Station:
         """Undo what the agent has opened; raise FencepostError for what is left."""
         self._calls.call("close")
 
-    def add_node(self, name: str, *, disk: bool, copy: Path) -> Place:
+    def lacks(self, ability: Ability) -> str:
+        """Return what the machine lacks for it, "" for nothing; asked once."""
+        if ability not in self._lacks:
+            reason = str(self._calls.call("lacks", ability=ability)["reason"])
+            if not reason and ability is Ability.WALL_CLOCK:
+                reason = self._clocks_ahead().why_wrong()
+            self._lacks[ability] = reason
+        return self._lacks[ability]
+
+    def add_node(self, name: str, *, disk: bool, fails: bool, copy: Path) -> Place:
         """Make a node's disk there, and the folder of its copy here; return its place."""
-        made = self._calls.call("add", name=name, disk=disk)
+        made = self._calls.call("add", name=name, disk=disk, fails=fails)
         copy.mkdir(parents=True, exist_ok=True)
         self._nodes[name] = _Node(mirror=Mirror(copy / "data"), log=copy / "log.txt")
         client = Address(host=self._address, port=int(made["client"]))
@@ -93,17 +115,21 @@ class Station:
             internal=internal,
             client_outside=client,
             internal_outside=internal,
+            java=JAVA,
+            library=parcel.LIBRARY,
         )
 
     def start(self, name: str, launch: Launch) -> None:
         """Start a node's process."""
-        if launch.library is not None:
-            raise UsageError(
-                f"start {name}: it needs {launch.library}, which is not copied to {self.machine}; expected a "
-                "target that runs on Python alone, such as broker"
-            )
         self._calls.call(
-            "start", name=name, argv=list(launch.argv), files=dict(launch.files), env=dict(launch.env)
+            "start",
+            name=name,
+            argv=list(launch.argv),
+            files=dict(launch.files),
+            env=dict(launch.env),
+            clocks=launch.clocks,
+            runtime=launch.runtime,
+            library=None if launch.library is None else self._library_of(launch),
         )
 
     def alive(self, name: str) -> bool:
@@ -116,8 +142,37 @@ class Station:
 
     def act(self, do: str, name: str, **more: Any) -> str:
         """Have the agent do one of its acts to a node; return what its probe saw."""
-        done = self._calls.call(do, name=name, **more)
-        return f"{self.machine.name}: {done.get('seen', 'done')}"
+        return f"{self.machine.name}: {self.see(do, name, **more) or 'done'}"
+
+    def see(self, do: str, name: str, **more: Any) -> str:
+        """The same, "" if its probe had nothing to see."""
+        return str(self._calls.call(do, name=name, **more).get("seen", ""))
+
+    def lose_disk(self, name: str) -> str:
+        """Give a node that is down an empty disk there; what it had is kept here, beside the copy."""
+        node = self._nodes[name]
+        had = self.data(name)
+        seen = self.act("lose_disk", name)
+        node.lost += 1
+        aside = f"lost-{node.lost}"
+        with node.mutex, Folder.at(had) as lost, Folder.at(had.parent) as beside, beside.make(aside) as kept:
+            copy_pass(lost, kept)
+        return seen
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the clocks of a node's process; the machine is told when the reading was by its own clocks."""
+        there = self._clocks_ahead().there(seen)
+        self._calls.call("set_clocks", name=name, setting=asdict(setting), seen=asdict(there))
+
+    def ask_clocks(self, name: str) -> Callable[[], str]:
+        """Have a node's process print its clocks; return what returns what it has printed since."""
+        at = int(self._calls.call("ask_clocks", name=name)["at"])
+
+        def printed() -> str:
+            self.log_text(name)
+            return read_log(name, self._nodes[name].log, at)
+
+        return printed
 
     def dropped(self) -> int:
         """Return how many packets the machine's chain has dropped."""
@@ -159,9 +214,19 @@ class Station:
         self._connection.close()
         return problem
 
+    def _library_of(self, launch: Launch) -> str:
+        """Copy what a launch needs of its library, unless the machine has it; return its folder there."""
+        with self._copying:
+            if launch.argv not in self._libraries:
+                self._libraries[launch.argv] = self._copied(parcel.library(launch), "lib")
+            return self._libraries[launch.argv]
+
+    def _clocks_ahead(self) -> moments.Ahead:
+        return moments.look(lambda: Moment(**self._calls.call("now")))
+
     # --- before the first call -----------------------------------------------------------------------------------
     def _start(self, silence_s: float, drain: Callable[[str], None]) -> Calls:
-        seen = self._prepare("survey", self.machine.folder, *parcel.LIBRARIES)
+        seen = self._prepare("survey", self.machine.folder, *parcel.LIBRARIES, parcel.FUSE)
         if "error" in seen:
             raise UsageError(f"{self.machine}: folder {seen['error']}; expected one of the user's alone")
         python, like = parcel.of_survey(seen)
@@ -171,10 +236,14 @@ class Station:
                 f"{'.'.join(map(str, PYTHON_MIN))} or later; name one with the key `python`"
             )
         folder = str(seen["folder"])
-        code = self._copied(parcel.sources(), folder, "code", seen)
+        self._folder, self._seen = folder, seen
+        code = self._copied(parcel.sources(), "code")
         path = [code]
-        if seen["missing"]:
-            path.append(self._copied(parcel.libraries(python, like), folder, "lib", seen))
+        missing = set(seen["missing"])
+        if missing & set(parcel.LIBRARIES):
+            path.append(self._copied(parcel.libraries(python, like), "lib"))
+        if parcel.FUSE in missing:
+            path.append(self._copied(parcel.fuse(), "lib"))
         words = [
             *("env", f"PYTHONPATH={os.pathsep.join(path)}", f"XDG_STATE_HOME={folder}/state"),
             *("PYTHONUNBUFFERED=1", self.machine.python, "-m", "harness.hosts.remote.agent"),
@@ -198,11 +267,11 @@ class Station:
             last_words=lambda: _errors_of(channel).decode(errors="replace"),
         )
 
-    def _copied(self, packed: parcel.Parcel, folder: str, kind: str, seen: Mapping[str, Any]) -> str:
-        """Copy and unpack a parcel unless the machine has it; return its folder."""
-        target = f"{folder}/{kind}/{packed.name}"
-        if packed.name not in seen[kind]:
-            archive = f"{folder}/incoming/{packed.name}-{secrets.token_hex(6)}.zip"
+    def _copied(self, packed: parcel.Parcel, kind: str) -> str:
+        """Copy and unpack a parcel unless the machine had it at first; return its folder."""
+        target = f"{self._folder}/{kind}/{packed.name}"
+        if packed.name not in self._seen[kind]:
+            archive = f"{self._folder}/incoming/{packed.name}-{secrets.token_hex(6)}.zip"
             self._connection.put(packed.archive, archive)
             self._prepare("unpack", archive, target)
         return target

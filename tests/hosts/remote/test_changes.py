@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -13,7 +14,7 @@ from harness import limits
 from harness.beneath import Folder
 from harness.hosts.remote.changes import Changes
 from harness.hosts.remote.mirror import Mirror
-from harness.hosts.trees import difference
+from harness.hosts.trees import difference, exchange
 from harness.model import PreconditionError
 
 LONG_AGO_NS = 1_000_000_000_000_000_000
@@ -133,6 +134,45 @@ def test_change_that_size_and_times_do_not_show_is_seen_after_a_power_loss(
     assert [] == list(pair.changes.parts())
     pair.changes.doubt()
     assert 10 == pair.look()
+
+
+def test_byte_that_flips_in_an_old_file_is_seen(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    append(pair.data / "log", b"a" * 1000)
+    settle(pair.data / "log")
+    monkeypatch.setattr("harness.hosts.remote.changes.SETTLED_NS", -(10**18))
+    pair.look()
+    assert pair.changes._files["log"].settled is True
+    with Folder.at(pair.data) as data:
+        assert b"a" == exchange(data, "log", 500, b"a", b"b")
+    assert 1000 == pair.look()
+
+
+def test_file_whose_disk_fails_meanwhile_is_named_and_sent_whole_once_it_can_be_read(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.hosts.remote.changes.PAYLOAD_BYTES_MAX", 10)
+    append(pair.data / "log", b"a" * 10)
+    pair.look()
+    append(pair.data / "log", b"b" * 10)
+    with monkeypatch.context() as broken:
+        broken.setattr("harness.hosts.remote.changes._common", lambda *_: (0, Unreadable()))
+        with pytest.raises(PreconditionError, match=r"Input/output error; expected files that can be read"):
+            pair.look()
+    os.truncate(pair.data / "log", 0)
+    pair.look()
+    append(pair.data / "log", b"c" * 15)
+    assert 15 == pair.look()
+
+
+class Unreadable:
+    """A digest that fails at the second piece of a file, as its disk would."""
+
+    pieces = 0
+
+    def update(self, _piece: bytes) -> None:
+        self.pieces += 1
+        if self.pieces == 2:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def test_link_is_refused_and_what_has_no_bytes_is_left_out(pair: Pair) -> None:

@@ -56,6 +56,12 @@ def test_libraries_of_an_equal_python_are_this_ones_own(tmp_path: Path) -> None:
     assert packed.name == parcel.libraries(sys.version_info[:2], parcel.like_ours()).name
 
 
+def test_library_for_disks_that_fail_is_one_file_of_python_for_every_machine(tmp_path: Path) -> None:
+    lib = unpacked(parcel.fuse(), tmp_path)
+    assert [lib / "mfusepy.py"] == [path for path in lib.iterdir() if not path.name.endswith(".dist-info")]
+    assert [] == [path for path in lib.rglob("*") if path.suffix == ".so"]
+
+
 def test_libraries_of_another_python_are_the_pinned_wheels_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,34 @@
+"""A release of Apache Kafka on machines over SSH gets the same verdict for a scenario as on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+from harness.model import EXIT_CODES
+from harness.run.result import Status
+from harness.run.suite import Suite
+from tests.hosts.sshds import Sshd, is_clean, write_list
+from tests.kafka.test_one_log_on_both import have
+from tests.kept import exhaustive
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, exhaustive]
+
+RELEASE = "3.9.1"
+
+
+def test_release_over_ssh_is_as_it_is_on_this_machine(tmp_path: Path, machines: list[Sshd]) -> None:
+    """Source: KIP-101, Motivation, Scenario 2."""
+    have(RELEASE)
+    file = write_list(tmp_path / "hosts.toml", machines)
+    asked = ["--host", "ssh", "--hosts", str(file), "--release", RELEASE, "--scenario", "kip101-2", "--seed", "7"]
+    assert EXIT_CODES["valid"] == main(["test-kafka", *asked, "--results", str(tmp_path / "results")])
+    (run,) = [path for path in (tmp_path / "results").iterdir() if path.is_dir() and not path.is_symlink()]
+    suite = Suite.read(run / "suite.json")
+    assert [(RELEASE, "permitted m2"), ("kip380", "permitted m2")] == [
+        (cell.protocol, cell.found) for cell in suite.results
+    ]
+    assert {Status.AS_EXPECTED} == {cell.status for cell in suite.results}
+    assert [True] * 3 == [is_clean(each) for each in machines]
