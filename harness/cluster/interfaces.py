@@ -247,6 +247,12 @@ class ZooKeeperView(Protocol):
     def office(self) -> int:
         """Return the session that holds the controller's office now, 0 for none."""
 
+    def office_made(self) -> int:
+        """Return the transaction that made the controller's znode which is there now, 0 for none."""
+
+    def asked_to_elect(self) -> bool:
+        """Return True while a request for an election stands that no controller has taken."""
+
     def registered(self, name: str) -> int:
         """Return the session that holds a node's registration now, 0 if it is not registered."""
 

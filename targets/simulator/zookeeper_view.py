@@ -89,6 +89,15 @@ class SimZooKeeperView:
         """Return the session that holds the controller's node, 0 when there is none."""
         return self._world.zookeeper.session_of(self._target.controller_path())
 
+    def office_made(self) -> int:
+        """Return the transaction that made the controller's node, 0 when there is none."""
+        node = self._tree.nodes.get(self._target.controller_path())
+        return 0 if node is None else node.czxid
+
+    def asked_to_elect(self) -> bool:
+        """Return True while the node of a request for an election is there."""
+        return self._target.elections_path() in self._tree.nodes
+
     def registered(self, name: str) -> int:
         """Return the session that holds a node's registration, 0 when it is not registered."""
         return self._world.zookeeper.session_of(self._target.registration_path(self._world.ids[name]))

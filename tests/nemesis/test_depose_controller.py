@@ -43,5 +43,7 @@ def test_deposing_after_which_the_office_still_stands_did_not_bite(
     holder = cluster.zookeeper_view.controller()
     assert holder is not None
     monkeypatch.setattr(cluster.zookeeper_view, "delete", lambda _: True)
-    with pytest.raises(PreconditionError, match=f"depose: /controller of {holder} is still there"):
+    with pytest.raises(
+        PreconditionError, match=f"depose-controller {holder}: /controller of {holder} is still there"
+    ):
         inject("depose-controller", cluster, holder)

@@ -66,5 +66,5 @@ def test_expiry_after_which_the_registration_still_stands_did_not_bite(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.zookeeper.view.close_session", lambda *_: 0.0)
-    with pytest.raises(PreconditionError, match=r"expire B: session 0x[0-9a-f]+ still owns /\S+/brokers/ids/5"):
+    with pytest.raises(PreconditionError, match=r"expire B: session 0x[0-9a-f]+ still holds its registration"):
         inject("expire", cluster, "B")
