@@ -21,6 +21,8 @@ CLOCK: Final = "{fault} {node}: its clocks were not set: wall "
 SAME_FILES: Final = "{fault} {node}: {node}'s files are read as if nothing had changed"
 FRAMES: Final = r"frames {word}: .*\bB -> A"
 SESSION: Final = "registered in session 0x[0-9a-f]+"
+# The only step here that writes.
+PRODUCE: Final = "produce m3 acks=all"
 COPIED: Final = "await isr = A B"
 RIGHT: Final = r" before; wall .* now$"
 
@@ -34,6 +36,7 @@ class Shown:
         node: a node, or an aim.
         before: steps that it needs.
         busy: producers are at work meanwhile, since it bites only what works.
+        meanwhile: steps that show its effect before it is undone.
         seen: a pattern of what its injection says.
         pretended: what a pretended injection is refused with; "" if nothing can tell, and `untold` says why.
         undo: the fault that undoes it; "" if it leaves nothing to undo.
@@ -47,6 +50,7 @@ class Shown:
     node: str = "B"
     before: tuple[str, ...] = ()
     busy: bool = False
+    meanwhile: tuple[str, ...] = ()
     pretended: str = ""
     undo: str = ""
     undone: str = ""
@@ -124,7 +128,7 @@ SHOWN: Final[dict[str, Shown]] = {
         seen="batches were not durable|copied to the shadow|syncfs",
         untold="no call tells from outside whether a disk is flushed; the next power loss does (test_flush.py)",
     ),
-    "power-loss": _ended("journal replayed|files undone|killed; "),
+    "power-loss": _ended("and [1-9][0-9]* are gone|[1-9][0-9]* files undone|batches became "),
     "delete-active-segment": Shown(
         before=("kill B", "expire B", "await isr = A"),
         seen=r"deleted; its log ended at [0-9]+, and ends at [0-9]+",
@@ -147,10 +151,12 @@ SHOWN: Final[dict[str, Shown]] = {
     "disk-slow": Shown(
         seen="every call takes 20 ms longer",
         pretended="{fault} {node}: its disk is as it should be; expected it to be slow",
-        undo="mend-disk", undone="calls took longer|no call was made meanwhile",
+        meanwhile=(PRODUCE,), undo="mend-disk", undone="calls took longer",
     ),
-    "mend-disk": _undoing("disk-slow", "calls took longer|no call was made meanwhile"),
-    "power-loss-torn": _ended("torn|zeros|journal replayed|killed; "),
+    "mend-disk": replace(_undoing("disk-slow", "calls took longer"), before=("disk-slow B", PRODUCE)),
+    "power-loss-torn": replace(
+        _ended("and [1-9][0-9]* are gone|files undone|batches became .* torn or zeros"), before=(PRODUCE,),
+    ),
     "partition-halves": _on_links("lost", "A"),
     "partition-isolate": _on_links("lost"),
     "partition-ring": _on_links("lost"),
@@ -165,14 +171,16 @@ SHOWN: Final[dict[str, Shown]] = {
     "lossy-link": _on_links("lost"),
     "reconnect": _undoing("partition-isolate", "partition-isolate: frames lost: .*; open again: "),
     "zookeeper-outage": _of_zookeeper(
-        "servers frozen|frozen; srvr is not answered",
+        "servers frozen|; srvr is not answered",
         "{fault} {node}: ZooKeeper answers; expected it out", "now ",
     ),
     "zookeeper-leader-lost": _of_zookeeper(
         " led", "{fault} {node}: every server of ZooKeeper serves; expected one to be gone", "now ",
     ),
     "zookeeper-late": replace(
-        _on_links("late", seen="in force; frames late: "), undone="{fault}: frames late: ",
+        _on_links("late", "controller", seen="in force; frames late: "),
+        pretended="{fault} [ABC]: no rule of its links is in force; expected one",
+        meanwhile=("elect B", "await leader = B"), undone="{fault}: frames late: [0-9]+ on [ABC] -> zookeeper",
     ),
     "zookeeper-multi-lost": Shown(
         node="controller", seen="; the answer to a multi of [ABC] was lost with its connection; [ABC] leads",

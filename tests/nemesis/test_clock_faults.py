@@ -105,17 +105,6 @@ def in_turn(cluster: Cluster, faults: Sequence[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("faults", [WALL, (*BOTH, "suspend")], ids=["wall", "both"])
-def test_process_reads_each_fault_of_its_clocks_and_its_end(
-    tmp_path: Path, zookeeper: Address, faults: Sequence[str]
-) -> None:
-    if why := faketime.lacks():
-        pytest.skip(why)
-    with running(tmp_path / "run", zookeeper, "kip380", {"A": 6}, faults=faults) as cluster:
-        in_turn(cluster, faults)
-
-
-@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.parametrize("faults", [("clock-freeze",), ("clock-fast", "suspend")], ids=["wall", "both"])
 def test_process_in_a_container_reads_faults_of_its_clocks_and_their_end(

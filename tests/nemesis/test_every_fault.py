@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from harness.ability import Ability
+from harness.docs import evidence
+from harness.docs.evidence import Cell
 from harness.model import Op, UsageError, Verdict
 from harness.run.result import RunResult
 from harness.suite.environments import require_abilities
@@ -15,7 +17,7 @@ from nemesis import NEMESES
 from targets.broker_target import TARGET
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.machines import why_lacking
-from tests.nemesis.every_fault import SHOWN, Shown, pretending
+from tests.nemesis.every_fault import PRODUCE, SHOWN, Shown, pretending
 from tests.nemesis.simulated import played, refused, seen
 
 LACKING = [name for name, fault in NEMESES.items() if fault.needs is not None and why_lacking(fault.needs)]
@@ -30,10 +32,11 @@ BUSY = "produce m3 acks=1 meanwhile"
 
 def steps_of(fault: str, shown: Shown) -> str:
     """Return the lines that set a fault up, inject it, undo it, and make the node whole again."""
-    meanwhile = (BUSY,) if shown.busy and NEMESES[fault].needs is not Ability.CLIENT_LINKS else ()
-    last = () if meanwhile else ("produce m3 acks=all",)
+    busy = (BUSY,) if shown.busy and NEMESES[fault].needs is not Ability.CLIENT_LINKS else ()
     undo = (f"{shown.undo} {shown.node}",) if shown.undo else ()
-    lines = (*ON_BOTH, *shown.before, *meanwhile, f"{fault} {shown.node}", *undo, *shown.after, *last)
+    bite = (*shown.before, *busy, f"{fault} {shown.node}", *shown.meanwhile, *undo)
+    last = () if {BUSY, PRODUCE} & set(bite) else (PRODUCE,)
+    lines = (*ON_BOTH, *bite, *shown.after, *last)
     return "\n".join(lines) + "\n"
 
 
@@ -69,6 +72,28 @@ def test_fault_is_seen_and_undone_and_the_run_is_valid(fault: str) -> None:
         assert "" == refused(ops, shown.undo)
         assert re.search(said(shown.undone, fault), seen(ops, shown.undo)), seen(ops, shown.undo)
     assert Verdict.VALID is result.verdict, result.anomalies
+
+
+@pytest.mark.parametrize("fault", SHOWN, ids=[f"sim-{name}" for name in SHOWN])
+def test_page_quotes_what_the_simulator_says(fault: str, request: pytest.FixtureRequest) -> None:
+    if fault in LACKING:
+        cell = Cell(refused=why_lacking(NEMESES[fault].needs or Ability.CLIENT_PROCESSES))
+    else:
+        _, ops = play(fault)
+        cell = Cell(injected=seen(ops, fault), healed=seen(ops, SHOWN[fault].undo)).plain()
+    if request.config.getoption("--write-evidence"):
+        evidence.keep("sim", fault, cell, NEMESES)
+    assert cell == evidence.read("sim")[fault], "expected what make evidence HOST=sim has kept"
+
+
+@pytest.mark.parametrize("host", evidence.EVIDENCED)
+def test_evidence_of_a_host_has_every_fault_played_and_healed_or_refused(host: str) -> None:
+    cells = evidence.read(host)
+    assert list(NEMESES) == list(cells)
+    for name, cell in cells.items():
+        assert bool(cell.refused) != bool(cell.injected), name
+        assert bool(cell.healed) == (bool(SHOWN[name].undo) and not cell.refused), name
+        assert cell == cell.plain(), f"{name}: expected no path of a machine"
 
 
 @pytest.mark.parametrize("fault", [name for name in PLAYED if SHOWN[name].pretended])
