@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from harness.bit_rot import Where
 from harness.cluster.cluster import Cluster
+from harness.model import PreconditionError
 
 
 def flip(cluster: Cluster, name: str, where: Where) -> str:
@@ -17,30 +18,33 @@ def flip(cluster: Cluster, name: str, where: Where) -> str:
     Flip a byte of the named partition's files on a node; return what was seen, which begins with the flip's text.
 
     Raises:
-        PreconditionError: there is no such byte.
+        PreconditionError: there is no such byte; or the files are read as if nothing had changed.
     """
     partition = cluster.named
+    end = partition.log_end(name)
     flipped = cluster.host.flip(name, partition.place.topic, partition.place.partition, where)
     after = partition.log(name)
     problems = () if after is None else after.problems
     seen = next((text for text in problems if text.startswith(flipped.file)), "")
+    # A broker that has seen it by now may have cut its log there.
+    if not seen and (after is None or after.log_end_offset >= end):
+        raise PreconditionError(f"{flipped}: {_unchanged(name)}")
+    cluster.rotten[name] = cluster.rotten.get(name, 0) + 1
     return f"{flipped}; {seen or 'the log was cut there at once'}"
 
 
 def watch(cluster: Cluster, name: str) -> Callable[[], str]:
-    """Note what a reader of the partition's files finds wrong; return what tells that it finds nothing else."""
-    partition = cluster.named
-    before = partition.log(name)
+    """
+    Note how many flipped bytes were found; return what tells that no other was.
 
-    def unchanged() -> str:
-        after = partition.log(name)
-        problems, end = (before.problems, before.log_end_offset) if before is not None else ((), -1)
-        # A broker that has seen it by now may have cut its log there.
-        if after is not None and (after.problems not in ((), problems) or after.log_end_offset < end):
-            return ""
-        return (
-            f"{name}'s files are read as if nothing had changed; expected a checksum that differs, "
-            "or a checkpoint that cannot be read"
-        )
+    The files do not tell it later: a broker that has seen the damage may have copied the batch again by now.
+    """
+    before = cluster.rotten.get(name, 0)
+    return lambda: _unchanged(name) if cluster.rotten.get(name, 0) == before else ""
 
-    return unchanged
+
+def _unchanged(name: str) -> str:
+    return (
+        f"{name}'s files are read as if nothing had changed; expected a checksum that differs, "
+        "or a checkpoint that cannot be read"
+    )

@@ -21,8 +21,9 @@ CLOCK: Final = "{fault} {node}: its clocks were not set: wall "
 SAME_FILES: Final = "{fault} {node}: {node}'s files are read as if nothing had changed"
 FRAMES: Final = r"frames {word}: .*\bB -> A"
 SESSION: Final = "registered in session 0x[0-9a-f]+"
-# The only step here that writes.
+# The only steps here that write. What is written singly is of many pages, so that a part of it can be lost.
 PRODUCE: Final = "produce m3 acks=all"
+SINGLY: Final = f"{PRODUCE} singly"
 COPIED: Final = "await isr = A B"
 RIGHT: Final = r" before; wall .* now$"
 
@@ -155,7 +156,7 @@ SHOWN: Final[dict[str, Shown]] = {
     ),
     "mend-disk": replace(_undoing("disk-slow", "calls took longer"), before=("disk-slow B", PRODUCE)),
     "power-loss-torn": replace(
-        _ended("and [1-9][0-9]* are gone|files undone|batches became .* torn or zeros"), before=(PRODUCE,),
+        _ended("and [1-9][0-9]* are gone|files undone|batches became .* torn or zeros"), before=(SINGLY,),
     ),
     "partition-halves": _on_links("lost", "A"),
     "partition-isolate": _on_links("lost"),
@@ -195,7 +196,7 @@ SHOWN: Final[dict[str, Shown]] = {
         busy=True, seen=" ended by SIGKILL, waited for: signal 9, ",
         pretended="{fault} {node}: no client was killed; expected one",
     ),
-    "bit-rot-closed": _rot("batch of offsets .*CRC-32C"),
+    "bit-rot-closed": replace(_rot("batch of offsets .*CRC-32C"), before=(SINGLY,)),
     "bit-rot-active": _rot("batch of offsets .*CRC-32C"),
     "bit-rot-checkpoint": _rot("a checkpoint; "),
     "clock-freeze": _of_clocks("; wall .*, -?0.[0-9]+ s/s, monotonic .* now$"),

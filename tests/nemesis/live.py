@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import count, islice
 
 import pytest
 
@@ -22,8 +22,8 @@ from tests.nemesis.conftest import REPLICAS, await_whole, client_of, make_whole,
 from tests.nemesis.every_fault import SHOWN, Shown, pretending
 from workloads.clients.raw import RawClient
 
-# Of several pages, so that a part of it can be lost.
-LARGE = (f"{number}-{'x' * 20_000}" for number in itertools.count())
+# Each most of a page, in a write of its own: the kernel writes back what one write made at once.
+LARGE = (f"{number}-{'x' * 3_000}" for number in count())
 PRODUCER = ProducerPlan(name="p1", places=(Place("log", 0),), acks=(1,))
 
 
@@ -93,8 +93,10 @@ def act(cluster: Cluster, step: str) -> None:
             cluster.await_(lambda: cluster.isr() == frozenset(nodes), lambda: f"ISR {nodes}, not {cluster.isr()}")
         case ["await", "leader", "=", node]:
             cluster.await_(lambda: cluster.leader() == node, lambda: f"leader {node}, not {cluster.leader()}")
+        case ["produce", *_, "singly"]:
+            client_of(cluster).produce(TOPIC, PARTITION, "m", list(islice(LARGE, 20)), acks=-1, singly=True)
         case ["produce", *_]:
-            client_of(cluster).produce(TOPIC, PARTITION, "m", [next(LARGE)], acks=-1)
+            produce(cluster, 1)
         case ["await", "registered", node]:
             cluster.await_(lambda: cluster.zookeeper_view.registered(node) != 0, lambda: f"{node} registered")
         case [fault, node] if fault in NEMESES:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from harness.events import Corrupt, Fetch, Read, Repaired
 from harness.model import Kind, Op, OpType, Verdict, events_of
+from targets.simulator.machines import SimMachines
 from tests.nemesis.simulated import played, refused, seen
 
 ON_BOTH = "produce m1 acks=all\nproduce m2 acks=all\nproduce m3 acks=all\n"
@@ -48,3 +51,20 @@ def test_follower_that_has_no_copy_yet_gets_what_is_before_the_damage_and_no_mor
 def test_log_of_one_segment_has_none_that_is_closed() -> None:
     _, ops = played(FAULT, f"produce m1 acks=all\n{FAULT} A\n")
     assert "no closed segment with a batch of log-0" in refused(ops, FAULT)
+
+
+def test_flip_that_changes_nothing_did_not_bite(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = SimMachines.flip
+
+    def flip_twice(machines: SimMachines, *asked: object) -> object:
+        log = next(iter(machines._world.nodes["A"].disk.logs.values()))
+        before = [list(segment.batches) for segment in log.segments]
+        done = real(machines, *asked)  # type: ignore[arg-type]
+        for segment, batches in zip(log.segments, before, strict=True):
+            segment.batches = batches
+        log.changes += 1
+        return done
+
+    monkeypatch.setattr(SimMachines, "flip", flip_twice)
+    _, ops = played(FAULT, f"{ON_BOTH}{FAULT} A\n", settings=SMALL)
+    assert "A's files are read as if nothing had changed" in refused(ops, FAULT)

@@ -17,7 +17,7 @@ from nemesis import NEMESES
 from targets.broker_target import TARGET
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.machines import why_lacking
-from tests.nemesis.every_fault import PRODUCE, SHOWN, Shown, pretending
+from tests.nemesis.every_fault import PRODUCE, SHOWN, SINGLY, Shown, pretending
 from tests.nemesis.simulated import played, refused, seen
 
 LACKING = [name for name, fault in NEMESES.items() if fault.needs is not None and why_lacking(fault.needs)]
@@ -35,7 +35,7 @@ def steps_of(fault: str, shown: Shown) -> str:
     busy = (BUSY,) if shown.busy and NEMESES[fault].needs is not Ability.CLIENT_LINKS else ()
     undo = (f"{shown.undo} {shown.node}",) if shown.undo else ()
     bite = (*shown.before, *busy, f"{fault} {shown.node}", *shown.meanwhile, *undo)
-    last = () if {BUSY, PRODUCE} & set(bite) else (PRODUCE,)
+    last = () if {BUSY, PRODUCE, SINGLY} & set(bite) else (PRODUCE,)
     lines = (*ON_BOTH, *bite, *shown.after, *last)
     return "\n".join(lines) + "\n"
 

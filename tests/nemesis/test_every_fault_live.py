@@ -26,6 +26,7 @@ from tests.clusters import running
 from tests.hosts.sshds import require_sshd, servers, write_list
 from tests.kept import exhaustive
 from tests.nemesis.conftest import IDS, REPLICAS, client_of
+from tests.nemesis.every_fault import SHOWN
 from tests.nemesis.live import show
 
 pytestmark = pytest.mark.slow
@@ -38,8 +39,8 @@ GROUPS: Final = {
     Ability.OWN_ZOOKEEPER: "zookeeper",
     Ability.ENSEMBLE: "zookeeper",
 }
-# Small, so that a log has a segment that is closed.
-SEGMENT_BYTES: Final = 150
+# More than is written singly at once, so that it is not flushed, and less than twice that, so that one is closed.
+SEGMENT_BYTES: Final = 100_000
 
 
 def group_of(fault: str) -> str:
@@ -99,9 +100,15 @@ def made_on(stack: ExitStack, host: str, folder: Path) -> MakeHost:
 
 
 def why_lacking(environment: RealEnvironment, fault: str) -> str:
-    """Return why the host refuses a fault, "" if it can do it."""
-    needs = NEMESES[fault].needs
-    return environment.lacks(needs) if needs else ""
+    """Return why the host refuses a fault, or one that it undoes; "" if it can do both."""
+    needs = filter(None, (NEMESES[name].needs for name in named_by(fault)))
+    return next(filter(None, map(environment.lacks, needs)), "")
+
+
+def named_by(fault: str) -> list[str]:
+    """Return a fault, and those that must have been injected before it."""
+    words = (step.split()[0] for step in SHOWN[fault].before)
+    return [fault, *(word for word in words if word in NEMESES)]
 
 
 def parts() -> Iterator[Any]:
@@ -133,7 +140,7 @@ def cell_of(stage: Stage, fault: str) -> Cell:
         assert stage.cluster is not None
         return show(stage.cluster, fault)
     with pytest.raises(UsageError) as caught:
-        require_abilities(stage.environment, NEMESES, [fault])
-    assert f"fault {fault}: {why}" == str(caught.value)
+        require_abilities(stage.environment, NEMESES, named_by(fault))
+    assert str(caught.value).endswith(f": {why}")
     assert "; expected " in why
     return Cell(refused=why)
