@@ -15,7 +15,7 @@ from typing import Final, Self
 
 FOLDER: Final = Path(__file__).with_name("evidence")
 # The hosts that have a file, in the order of the page.
-EVIDENCED: Final = ("sim", "local", "docker")
+EVIDENCED: Final = ("sim", "local", "docker", "ssh")
 # When a node printed a line.
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ")
 # A path of the machine that played it: its last part is all that the evidence is about. ZooKeeper's are left.
