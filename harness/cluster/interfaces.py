@@ -250,8 +250,8 @@ class ZooKeeperView(Protocol):
     def office_made(self) -> int:
         """Return the transaction that made the controller's znode which is there now, 0 for none."""
 
-    def asked_to_elect(self) -> bool:
-        """Return True while a request for an election stands that no controller has taken."""
+    def elections_asked(self) -> tuple[int, int]:
+        """Return two numbers of which one is another after each request for an election, taken or not."""
 
     def registered(self, name: str) -> int:
         """Return the session that holds a node's registration now, 0 if it is not registered."""

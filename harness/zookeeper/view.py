@@ -238,9 +238,11 @@ class RealZooKeeperView:
         found = self._read(self._target.controller_path())
         return 0 if found is None else int(found[1].czxid)
 
-    def asked_to_elect(self) -> bool:
-        """Return True while the node of a request for an election is there."""
-        return self._read(self._target.elections_path()) is not None
+    def elections_asked(self) -> tuple[int, int]:
+        """Return how often children of the request's parent came or went, and what wrote the one that is there."""
+        path = self._target.elections_path()
+        parent, request = self._read(path.rpartition("/")[0]), self._read(path)
+        return 0 if parent is None else int(parent[1].cversion), 0 if request is None else int(request[1].mzxid)
 
     def registered(self, name: str) -> int:
         """Return the session that owns the node's registration now; 0 if it is not registered."""

@@ -94,9 +94,9 @@ class SimZooKeeperView:
         node = self._tree.nodes.get(self._target.controller_path())
         return 0 if node is None else node.czxid
 
-    def asked_to_elect(self) -> bool:
-        """Return True while the node of a request for an election is there."""
-        return self._target.elections_path() in self._tree.nodes
+    def elections_asked(self) -> tuple[int, int]:
+        """Return the newest transaction: a request is one, and nothing else is written at the same moment."""
+        return self._tree.zxid, 0
 
     def registered(self, name: str) -> int:
         """Return the session that holds a node's registration, 0 when it is not registered."""

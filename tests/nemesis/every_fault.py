@@ -118,7 +118,7 @@ SHOWN: Final[dict[str, Shown]] = {
     "return": _undoing("zombie", SESSION, (COPIED,)),
     "elect": Shown(
         seen="broker [0-9]+ asked for at /",
-        pretended="{fault} {node}: no election is asked for, and no state was written",
+        pretended="{fault} {node}: no election was asked for; expected a request",
         after=("await leader = B", COPIED),
     ),
     "depose-controller": Shown(
@@ -185,7 +185,7 @@ SHOWN: Final[dict[str, Shown]] = {
     ),
     "zookeeper-multi-lost": Shown(
         node="controller", seen="; the answer to a multi of [ABC] was lost with its connection; [ABC] leads",
-        pretended="{fault} [ABC]: no election is asked for, and no state was written",
+        pretended="{fault} [ABC]: no election was asked for; expected a request",
         after=("await leader = B", COPIED),
     ),
     "cut-from-zookeeper": _of_zookeeper(
