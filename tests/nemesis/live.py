@@ -82,6 +82,8 @@ def prepare(cluster: Cluster) -> None:
     if cluster.leader() != REPLICAS[0]:
         inject(cluster, "elect", REPLICAS[0])
         act(cluster, f"await leader = {REPLICAS[0]}")
+        # ZooKeeper names a leader before it knows: it would refuse what is written to it.
+        await_whole(cluster)
     produce(cluster, 4)
     await_whole(cluster)
 
