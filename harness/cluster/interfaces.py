@@ -84,6 +84,9 @@ class Machines(Protocol):
     def flush(self, name: str) -> str:
         """Flush the node's disk, from outside the node."""
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's disk that have bytes which a power loss would take, if it is known."""
+
     def power_loss(self, name: str) -> str:
         """Kill the process and lose what was not flushed; the disk can be read afterwards."""
 

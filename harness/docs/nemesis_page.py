@@ -83,8 +83,8 @@ def nemeses() -> str:
         "Each cell was played by a test (`tests/nemesis/test_every_fault.py` in the simulator, "
         "`tests/nemesis/test_every_fault_live.py` on real nodes), which also makes the injection a no-op, and "
         "then the heal: both must be refused, as the table in `tests/nemesis/every_fault.py` says.\n"
-        "`flush` is the exception: no call tells from outside whether a disk is flushed, and only the next power "
-        "loss shows it.\n"
+        "Whether a disk is flushed is told by the kernel (`cachestat`, since Linux 6.5); on an older one a "
+        "pretended `flush` shows at the next power loss alone.\n"
         "The figures are those of the run that wrote the files in `harness/docs/evidence/`; `make evidence "
         "HOST=local` plays all on one host again. Over SSH the machines were servers on loopback.",
         *_evidence(),

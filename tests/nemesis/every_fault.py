@@ -6,12 +6,13 @@ A step stands here as in a scenario. A leads, B follows, and C is another broker
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 from unittest.mock import patch
 
+from harness.hosts.unwritten import why_untold
 from nemesis import NEMESES
 
 STILL: Final = "{fault} [ABC]: still in force after its healing"
@@ -39,12 +40,12 @@ class Shown:
         busy: producers are at work meanwhile, since it bites only what works.
         meanwhile: steps that show its effect before it is undone.
         seen: a pattern of what its injection says.
-        pretended: what a pretended injection is refused with; "" if nothing can tell, and `untold` says why.
+        pretended: what a pretended injection is refused with.
         undo: the fault that undoes it; "" if it leaves nothing to undo.
         undone: a pattern of what that says.
         still: what a pretended one of that is refused with.
         after: steps that make the node whole again.
-        untold: why a pretended injection is not noticed.
+        untold: returns why this machine does not notice a pretended injection, "" if it does.
     """
 
     seen: str
@@ -52,12 +53,12 @@ class Shown:
     before: tuple[str, ...] = ()
     busy: bool = False
     meanwhile: tuple[str, ...] = ()
-    pretended: str = ""
+    pretended: str
     undo: str = ""
     undone: str = ""
     still: str = STILL
     after: tuple[str, ...] = ()
-    untold: str = ""
+    untold: Callable[[], str] = lambda: ""
 
 
 def _ended(seen: str, *, pretended: str = ALIVE, busy: bool = False) -> Shown:
@@ -126,8 +127,8 @@ SHOWN: Final[dict[str, Shown]] = {
         pretended=r"{fault} [ABC]: /controller of [ABC] is still there",
     ),
     "flush": Shown(
-        seen="batches were not durable|copied to the shadow|syncfs",
-        untold="no call tells from outside whether a disk is flushed; the next power loss does (test_flush.py)",
+        before=(PRODUCE,), seen="[1-9][0-9]* files were not durable; |^syncfs in ",
+        pretended="{fault} {node}: .* is not durable; expected it flushed", untold=why_untold,
     ),
     "power-loss": _ended("and [1-9][0-9]* are gone|[1-9][0-9]* files undone|batches became "),
     "delete-active-segment": Shown(

@@ -35,7 +35,7 @@ def show(cluster: Cluster, fault: str) -> Cell:
         act(cluster, step)
     node = str(cluster.zookeeper_view.controller()) if shown.node == "controller" else shown.node
     with busy(cluster) if shown.busy else nullcontext():
-        if shown.pretended:
+        if not shown.untold():
             refuse(cluster, fault, node, said(shown.pretended, fault, node))
         injected = inject(cluster, fault, node)
         assert re.search(shown.seen, injected), injected

@@ -72,6 +72,7 @@ class Agent:
             "pause": lambda call: {"seen": self._local.pause(call["name"])},
             "resume": lambda call: {"seen": self._local.resume(call["name"])},
             "flush": lambda call: {"seen": self._local.flush(call["name"])},
+            "unflushed": lambda call: {"files": self._local.unflushed(call["name"])},
             "power_loss": self._power_loss,
             "note_flushed": self._note_flushed,
             "unlink": self._unlink,

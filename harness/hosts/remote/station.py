@@ -119,6 +119,10 @@ class Station:
         done = self._calls.call(do, name=name, **more)
         return f"{self.machine.name}: {done.get('seen', 'done')}"
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's disk there that are not durable."""
+        return tuple(map(str, self._calls.call("unflushed", name=name)["files"]))
+
     def dropped(self) -> int:
         """Return how many packets the machine's chain has dropped."""
         return int(self._calls.call("dropped")["packets"])
