@@ -128,6 +128,12 @@ test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes and conta
 test-jvm: $(STAMP) java $(CLASSES)  ## of the tests on Spark and Apache Kafka those in `test`; what is missing is skipped
 	@$(BIN)/python -m pytest -m "($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
 
+.PHONY: evidence
+evidence: $(STAMP) java  ## play every fault on a host, and keep what it and its heal said for docs/nemeses.md: HOST=local|docker|ssh|sim
+	@$(BIN)/python -m pytest tests/nemesis/test_every_fault.py tests/nemesis/test_every_fault_live.py -k "$(HOST)-" \
+		--write-evidence $(ARGS)
+	@$(BIN)/python -m harness.docs.pages
+
 .PHONY: test-releases
 test-releases: $(STAMP) java  ## one log on both, for every release of Apache Kafka whose jars are here; minutes
 	@$(BIN)/python -m pytest -m releases $(ARGS)

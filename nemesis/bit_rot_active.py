@@ -10,7 +10,7 @@ from __future__ import annotations
 from harness.ability import Ability
 from harness.bit_rot import Where
 from harness.cluster.cluster import Cluster
-from harness.cluster.damage import flip
+from harness.cluster.damage import flip, watch
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 
@@ -25,6 +25,7 @@ FAULT = Fault(
     doc="flip a byte of a record in the active segment; the node goes on",
     inject=inject,
     heal=None,
+    watch=watch,
     effect=Effect.BIT_ROT,
     band=Band.MARK,
     weight=0.0,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from harness.ability import Ability
 from harness.bit_rot import Where
 from harness.cluster.cluster import Cluster
-from harness.cluster.damage import flip
+from harness.cluster.damage import flip, watch
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 
@@ -27,6 +27,7 @@ FAULT = Fault(
     doc="make a letter of a digit in the epoch checkpoint, or else in that of high watermarks; the node goes on",
     inject=inject,
     heal=None,
+    watch=watch,
     effect=Effect.BIT_ROT,
     band=Band.MARK,
     weight=0.0,

@@ -8,6 +8,8 @@ Source:  Jepsen: a process that crashes leaves its operation open for ever; KIP-
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
@@ -16,10 +18,21 @@ from harness.model import PreconditionError
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Kill the process with SIGKILL; the probe is the signal by which it ended, as its parent was told."""
+    """Kill the process with SIGKILL; the probe is the signal that its parent was told, and counts."""
     if cluster.workload is None:
         raise PreconditionError(f"client-crash {name}: the run has no workload; expected clients at work")
     return cluster.workload.crash()
+
+
+def watch(cluster: Cluster, name: str) -> Callable[[], str]:
+    """Note how many clients were killed so far; return what tells that no other was."""
+    del name
+    before = _kills(cluster)
+    return lambda: "" if _kills(cluster) > before else "no client was killed; expected one"
+
+
+def _kills(cluster: Cluster) -> int:
+    return 0 if cluster.workload is None else cluster.workload.kills
 
 
 FAULT = Fault(
@@ -27,6 +40,7 @@ FAULT = Fault(
     doc="SIGKILL a client of the workload while a request of it is under way; the node is not touched",
     inject=inject,
     heal=None,
+    watch=watch,
     effect=Effect.NONE,
     band=Band.MARK,
     weight=0.0,

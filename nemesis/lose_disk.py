@@ -19,11 +19,18 @@ def inject(cluster: Cluster, name: str) -> str:
     return cluster.host.lose_disk(name)
 
 
+def probe(cluster: Cluster, name: str) -> str:
+    """Return that the node has a log, "" if it has none."""
+    end = cluster.named.log_end(name)
+    return "" if end < 0 else f"its log ends at {end}; expected a disk without one"
+
+
 FAULT = Fault(
     name="lose-disk",
     doc="give a node that is down an empty disk in place of its own",
     inject=inject,
     heal=None,
+    probe=probe,
     effect=Effect.DISK_LOST,
     band=Band.MARK,
     weight=0.0,

@@ -15,6 +15,7 @@ from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 from harness.fabric.core.rules import ZOOKEEPER, ZOOKEEPER_API
 from harness.model import PreconditionError
+from nemesis import elect
 
 WITHIN_S: Final = 5.0
 
@@ -45,6 +46,7 @@ FAULT = Fault(
     doc="ask the controller for an election, and lose ZooKeeper's answer to its write, which is done",
     inject=inject,
     heal=None,
+    watch=elect.watch,
     effect=Effect.ANSWER_LOST,
     band=Band.MARK,
     weight=0.0,

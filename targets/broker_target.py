@@ -111,6 +111,10 @@ class BrokerTarget:
         state = zookeeper.decode_state(node)
         return PartitionTruth(leader=state.leader, leader_epoch=state.leader_epoch, isr=state.isr, version=version)
 
+    def elections_path(self) -> str:
+        """Return where `elect` writes its request."""
+        return zookeeper.ELECTIONS
+
     def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}

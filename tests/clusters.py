@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.cluster.cluster import Cluster
+from harness.cluster.settings import Settings
 from harness.cluster.target import NodeSpec
 from harness.environment.machines import RealMachines, open_machines
 from harness.history.file import History
-from harness.hosts import HOSTS
+from harness.hosts import HOSTS, MakeHost
 from harness.launch import Address, Launch
 from harness.scenario.file import Step
 from harness.scenario.steps import Inject
@@ -57,14 +58,16 @@ def running(
     ids: Mapping[str, int],
     *,
     replicas: Sequence[str] = (),
-    power_tier: str = "watermark",
+    power_tier: str | None = "watermark",
     settings: Mapping[str, Any] | None = None,
     releases: Mapping[str, str] | None = None,
     nemeses: Sequence[str] = (),
     faults: Sequence[str] = (),
     host: str = "local",
+    make_host: MakeHost | None = None,
     own_servers: int = 0,
     client_links: bool = False,
+    segment_bytes: int | None = None,
 ) -> Iterator[Cluster]:
     """
     Start a cluster with every node running and the first one as controller; close it after the block.
@@ -75,24 +78,27 @@ def running(
         protocol: the protocol of every node that `releases` does not name.
         ids: node -> broker id.
         replicas: the nodes that replicate the partition.
-        power_tier: the host's power tier.
+        power_tier: the host's power tier; None for the best that it has.
         settings: broker settings to change.
         releases: node -> its own protocol, as in a rolling upgrade.
         nemeses: the faults that the cluster's machines must be able to do.
         faults: the faults for which the nodes must be able to do more than others, as steps of the schedule.
         host: the host of the nodes.
+        make_host: what opens it, where its name does not suffice.
         own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
         client_links: whether clients reach brokers through the fabric.
+        segment_bytes: how large a segment of a log is at most; None for the broker's own limit.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
-    spec = cluster_spec(target, protocol, ids, replicas, nemeses=nemeses)
+    fixed = Settings(segment_bytes=segment_bytes)
+    spec = cluster_spec(target, protocol, ids, replicas, settings=fixed, nemeses=nemeses)
     steps = tuple(Step(line=line, act=Inject(name, ())) for line, name in enumerate(faults, start=1))
     cluster = open_machines(
         replace(spec, scenario=replace(spec.scenario, steps=steps)),
         run_dir,
         History(run_dir / "history.jsonl"),
-        make_host=HOSTS[host],
+        make_host=make_host or HOSTS[host],
         target=target,
         zookeeper=zookeeper,
         power_tier=power_tier,

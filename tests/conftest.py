@@ -24,6 +24,13 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
         signal.signal(_number, _handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option by which `make evidence` keeps what faults said."""
+    parser.addoption(
+        "--write-evidence", action="store_true", help="keep what each fault said, for docs/nemeses.md"
+    )
+
+
 @cache
 def _lacks_engine() -> str:
     """Return why no Docker engine answers, or "" when one does."""

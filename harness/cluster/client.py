@@ -41,6 +41,10 @@ class Workload(Protocol):
         """
 
     @property
+    def kills(self) -> int:
+        """How many processes of its clients were killed."""
+
+    @property
     def produced(self) -> bool:
         """Whether every producer and churner has ended, so that every record has its outcome."""
 

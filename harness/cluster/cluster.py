@@ -58,6 +58,7 @@ class Cluster:
         watched: all partitions, those of churned topics among them.
         before_down: node's name -> its session and the version of the partition's state, just before a fault took
             it down.
+        rotten: node's name -> how many flipped bytes a reader of its files has found.
         cancelled: set by `cancel`; every later wait and record raises RunCancelled.
     """
 
@@ -76,6 +77,7 @@ class Cluster:
     addresses: Mapping[str, str] = field(default_factory=dict)
     in_force: InForce = field(default_factory=InForce)
     before_down: dict[str, tuple[int, int]] = field(default_factory=dict)
+    rotten: dict[str, int] = field(default_factory=dict)
     cancelled: bool = False
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     churners: tuple[ChurnPlan, ...] = ()

@@ -6,6 +6,8 @@ Source:  docs/nemeses.md; harness/bit_rot.py, for which byte.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harness.bit_rot import Where
 from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
@@ -26,8 +28,23 @@ def flip(cluster: Cluster, name: str, where: Where) -> str:
     seen = next((text for text in problems if text.startswith(flipped.file)), "")
     # A broker that has seen it by now may have cut its log there.
     if not seen and (after is None or after.log_end_offset >= end):
-        raise PreconditionError(
-            f"{flipped}: {name}'s files are read as if nothing had changed; expected a checksum that differs, "
-            "or a checkpoint that cannot be read"
-        )
+        raise PreconditionError(f"{flipped}: {_unchanged(name)}")
+    cluster.rotten[name] = cluster.rotten.get(name, 0) + 1
     return f"{flipped}; {seen or 'the log was cut there at once'}"
+
+
+def watch(cluster: Cluster, name: str) -> Callable[[], str]:
+    """
+    Note how many flipped bytes were found; return what tells that no other was.
+
+    The files do not tell it later: a broker that has seen the damage may have copied the batch again by now.
+    """
+    before = cluster.rotten.get(name, 0)
+    return lambda: _unchanged(name) if cluster.rotten.get(name, 0) == before else ""
+
+
+def _unchanged(name: str) -> str:
+    return (
+        f"{name}'s files are read as if nothing had changed; expected a checksum that differs, "
+        "or a checkpoint that cannot be read"
+    )

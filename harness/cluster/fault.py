@@ -26,7 +26,10 @@ class Fault:
         inject: injects the fault and returns what was seen of it; raises PreconditionError if it could not.
         probe: returns "" while the fault is in force, otherwise what is seen instead. It is called after the
             injection, which did not bite unless it returns "", and after healing, which failed if it still
-            returns "". None if inject and heal themselves raise unless they see their result.
+            returns "". None for a fault that `watch` proves, and for one that only undoes others: it is proven by
+            their probes.
+        watch: looks at the node before the injection, for a fault that is over at once. What it returns is called
+            after the injection, and returns what is as it was before; "" if what the fault changes was changed.
         heal: undoes the fault and returns what was seen; raises PreconditionError if it could not. None for a
             fault that leaves nothing to undo. It is called before the final reads for every node on which the
             fault is still in force. If it is the `inject` of another fault of the table, the history names that
@@ -51,6 +54,7 @@ class Fault:
     effect: Effect
     band: Band
     probe: Callable[[Cluster, str], str] | None = None
+    watch: Callable[[Cluster, str], Callable[[], str]] | None = None
     heals: frozenset[Effect] = frozenset()
     weight: float = 1.0
     by_itself: bool = False
@@ -72,8 +76,12 @@ def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: st
         PreconditionError: the fault did not bite, or a fault that it undoes is still in force.
     """
     hit = tuple(cluster.ids) if fault.everywhere else (node,)
+    unchanged = None if fault.watch is None else fault.watch(cluster, node)
     seen = fault.inject(cluster, node)
-    if fault.probe is not None and (instead := fault.probe(cluster, node)):
+    instead = unchanged() if unchanged is not None else ""
+    if fault.probe is not None:
+        instead = instead or fault.probe(cluster, node)
+    if instead:
         raise PreconditionError(f"{fault.name} {node}: {instead} ({seen})")
     if fault.heal is not None:
         for name in hit:

@@ -84,6 +84,9 @@ class Machines(Protocol):
     def flush(self, name: str) -> str:
         """Flush the node's disk, from outside the node."""
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's disk that have bytes which a power loss would take, if it is known."""
+
     def power_loss(self, name: str) -> str:
         """Kill the process and lose what was not flushed; the disk can be read afterwards."""
 
@@ -246,6 +249,12 @@ class ZooKeeperView(Protocol):
 
     def office(self) -> int:
         """Return the session that holds the controller's office now, 0 for none."""
+
+    def office_made(self) -> int:
+        """Return the transaction that made the controller's znode which is there now, 0 for none."""
+
+    def elections_asked(self) -> tuple[int, int]:
+        """Return two numbers of which one is another after each request for an election, taken or not."""
 
     def registered(self, name: str) -> int:
         """Return the session that holds a node's registration now, 0 if it is not registered."""

@@ -141,6 +141,9 @@ class Target(Protocol):
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
         """Return the partition's state in the data of its znode."""
 
+    def elections_path(self) -> str:
+        """Return the path of the znode at which a request for an election stands until a controller takes it."""
+
     def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Ask the controller to elect an ISR member although no node failed; return what was asked."""
 

@@ -8,6 +8,7 @@ from typing import Final
 from harness.ability import Ability
 from harness.cluster.fault import Fault
 from harness.docs import markdown
+from harness.docs.evidence import EVIDENCED, FOLDER, Cell, read
 from harness.effect import Band, Effect
 from nemesis import NEMESES
 from targets.simulator.machines import why_lacking
@@ -60,8 +61,8 @@ def nemeses() -> str:
         f"{', '.join(f'`{effect}`' for effect in Effect if effect.lasts)}.\n"
         "Each healing is verified; a fault that cannot be healed makes the run unknown, and a node that does not "
         "come back makes it a hang.",
-        "The evidence is in the history, with the injection and with the heal. Faults of links quote the fabric's "
-        "count of frames, link by link:\n"
+        "The evidence is in the history, with the injection and with the heal; [below](#evidence) is what each "
+        "host said. Faults of links quote the fabric's count of frames, link by link:\n"
         "`reconnect` says, for example, `partition-isolate: frames lost: 12 on B -> A, 3 on C -> A; open again: "
         "B -> A`.\n"
         "`lossy-link` loses a frame with its connection: TCP sends a lost packet again, so brokers see a loss as "
@@ -77,7 +78,41 @@ def nemeses() -> str:
         "On `ssh` every machine of the list must have what is needed; the reason names the one that lacks it.",
         markdown.table(("faults", "need", "`local`, `docker`, `ssh`", "`sim`"), _host_rows()),
         "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
+        "## Evidence",
+        "Each cell was played by a test (`tests/nemesis/test_every_fault.py` in the simulator, "
+        "`tests/nemesis/test_every_fault_live.py` on real nodes), which also makes the injection a no-op, and "
+        "then the heal: both must be refused, as the table in `tests/nemesis/every_fault.py` says.\n"
+        "Whether a disk is flushed is told by the kernel (`cachestat`, since Linux 6.5); on an older one a "
+        "pretended `flush` shows at the next power loss alone.\n"
+        "The figures are those of the run that wrote the files in `harness/docs/evidence/`; `make evidence "
+        "HOST=local` plays all on one host again. Over SSH the machines were servers on loopback.",
+        *_evidence(),
     )
+
+
+def _evidence() -> list[str]:
+    """Return a table for each fault: what it and its heal said on each host, or why the host refuses it."""
+    found = {host: read(host) for host in EVIDENCED}
+    missing = [f"{fault} on {host}" for host, cells in found.items() for fault in NEMESES if fault not in cells]
+    if missing:
+        raise ValueError(f"{FOLDER}: nothing of {', '.join(missing)}; expected every cell: make evidence HOST=…")
+    return [
+        part
+        for fault in NEMESES
+        for part in (
+            f"### {fault}",
+            markdown.table(
+                ("on", "its injection said", "its heal said"),
+                [(f"`{host}`", *_quoted(cells[fault])) for host, cells in found.items()],
+            ),
+        )
+    ]
+
+
+def _quoted(cell: Cell) -> tuple[str, str]:
+    if cell.refused:
+        return f"refused: {cell.refused}", ""
+    return f"`{cell.injected}`", f"`{cell.healed}`" if cell.healed else "needs none"
 
 
 def _host_rows() -> list[tuple[str, ...]]:

@@ -7,19 +7,15 @@ interfaces (harness/cluster/interfaces.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import TypeVar
 
 from harness import limits
 from harness.ability import OF_DISKS, Ability
 from harness.beneath import Folder, RefusedError
 from harness.bit_rot import Flip, Where, nothing_to_flip
-from harness.cleanup import process
 from harness.cleanup.ledger import Ledger
 from harness.clocks import Reading, Setting
 from harness.cluster.cluster import Cluster
@@ -31,6 +27,7 @@ from harness.environment.flipping import chosen, count_of
 from harness.environment.needs import needs_of
 from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
+from harness.environment.real_time import RealTime
 from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.history.file import History
@@ -45,34 +42,6 @@ from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
 from harness.run.spec import RunSpec
 from harness.zookeeper.view import RealZooKeeperView
-
-T = TypeVar("T")
-
-
-class RealTime:
-    """
-    Real time: `until` sleeps, and `together` uses threads.
-
-    Args:
-        require: Called while something is waited for; raises PreconditionError if it may never come.
-    """
-
-    def __init__(self, require: Callable[[], None] = lambda: None) -> None:
-        self._require = require
-
-    def until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until the condition holds; return False if it does not within the time."""
-
-        def holds() -> bool:
-            self._require()
-            return condition()
-
-        return process.until(holds, seconds)
-
-    def together(self, act: Callable[[str], T], names: Sequence[str]) -> list[T]:
-        """Call `act` for all names at once, each in a thread; return the results in order."""
-        with ThreadPoolExecutor() as pool:
-            return list(pool.map(act, names))
 
 
 class RealMachines:
@@ -164,6 +133,10 @@ class RealMachines:
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable."""
         return self._host.flush(name)
+
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's disk that have bytes which a power loss would take now."""
+        return self._host.unflushed(name)
 
     def power_loss(self, name: str) -> str:
         """Kill the node's process and lose all data that was not flushed."""

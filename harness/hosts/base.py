@@ -119,6 +119,13 @@ class Host(Protocol):
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable, from outside (syncfs)."""
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """
+        Return the files of the node's disk that have bytes which a power loss would take now.
+
+        Each is told with the moment of its last write; () too where the machine's kernel does not tell.
+        """
+
     def power_loss(self, name: str, torn: Random | None = None) -> str:
         """
         Kill the node's process, and lose the unflushed bytes, sizes, names and truncations of its disk.

@@ -24,7 +24,8 @@ from typing import Final, Protocol, TypeAlias
 from harness.beneath import Folder, RefusedError, parts
 from harness.cluster.disk_error import DiskError
 from harness.hosts.lost_pages import contents, keep_pages, lost_between
-from harness.hosts.trees import copy_file, copy_pass, difference, empty
+from harness.hosts.trees import copy_file, copy_pass, difference, empty, same
+from harness.hosts.unwritten import those, unwritten
 from harness.model import PreconditionError
 
 # How often a copy is started again because a file vanished meanwhile.
@@ -66,6 +67,9 @@ class Disk(Protocol):
     def flush(self) -> str:
         """Make everything on it durable."""
 
+    def unflushed(self) -> tuple[str, ...]:
+        """Return the files that have bytes which a power loss would take now; as unwritten.py does."""
+
     def note_flushed(self, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""
 
@@ -90,8 +94,8 @@ def sync_filesystem(folder: Path) -> str:
     started = time.monotonic()
     libc = ctypes.CDLL(None, use_errno=True)
     # Through a link that a node has put there, another filesystem would be flushed.
-    with _opened(folder) as opened:
-        if libc.syncfs(opened.fileno()) != 0:
+    with opened(folder) as filesystem:
+        if libc.syncfs(filesystem.fileno()) != 0:
             raise PreconditionError(f"flush {folder}: syncfs: {os.strerror(ctypes.get_errno())}; expected success")
     return f"syncfs in {(time.monotonic() - started) * 1000:.1f} ms"
 
@@ -118,6 +122,11 @@ class PlainDisk:
     def flush(self) -> str:
         """Flush the machine's filesystem that holds the folder."""
         return sync_filesystem(self.data)
+
+    def unflushed(self) -> tuple[str, ...]:
+        """Return the files that the kernel has not written whole."""
+        with opened(self.data) as data:
+            return unwritten(data)
 
     def note_flushed(self, path: str, length: int) -> None:
         """Do nothing: this disk cannot lose power."""
@@ -178,11 +187,16 @@ class WatermarkDisk:
         """Copy the folder to the shadow."""
         with self._mutex:
             fresh = self._shadow.with_name(self._shadow.name + ".new")
-            with _opened(self.data) as data:
+            with opened(self.data) as data:
                 files = _copy_while_used(data, fresh)
             shutil.rmtree(self._shadow)
             fresh.rename(self._shadow)
         return f"{files} files copied to the shadow"
+
+    def unflushed(self) -> tuple[str, ...]:
+        """Return the files that the shadow does not have, or not as they are."""
+        with self._mutex, opened(self.data) as data, opened(self._shadow) as shadow:
+            return those(data, lambda path: not _is_copied(data, shadow, path))
 
     def note_flushed(self, path: str, length: int) -> None:
         """
@@ -191,7 +205,7 @@ class WatermarkDisk:
         Raises:
             PreconditionError: The path leads out of the data, or is not one of a regular file.
         """
-        with self._mutex, _opened(self.data) as data, _opened(self._shadow) as shadow:
+        with self._mutex, opened(self.data) as data, opened(self._shadow) as shadow:
             try:
                 *above, name = parts(path)
                 with data.below(above) as source:
@@ -210,7 +224,7 @@ class WatermarkDisk:
         """Empty the folder and its shadow."""
         with self._mutex:
             seen = set_aside(self.data, aside)
-            with _opened(self._shadow) as shadow:
+            with opened(self._shadow) as shadow:
                 empty(shadow)
         return seen
 
@@ -233,7 +247,7 @@ class WatermarkDisk:
         if victim.alive():
             victim.kill()
         drain()
-        with self._mutex, _opened(self.data) as data, _opened(self._shadow) as shadow:
+        with self._mutex, opened(self.data) as data, opened(self._shadow) as shadow:
             undone_bytes, undone_files = difference(data, shadow)
             before = contents(data)
             empty(data)
@@ -252,7 +266,7 @@ class WatermarkDisk:
 def set_aside(data: Path, aside: Path) -> str:
     """Copy a node's folder to a new one, then empty it; return what was there."""
     aside.mkdir(parents=True)
-    with _opened(data) as lost, Folder.at(aside) as kept:
+    with opened(data) as lost, Folder.at(aside) as kept:
         _, files = copy_pass(lost, kept)
         empty(lost)
         left = list(lost.entries())
@@ -262,7 +276,7 @@ def set_aside(data: Path, aside: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Folder]:
+def opened(path: Path) -> Iterator[Folder]:
     """Open a folder that a node may have replaced by a link, which is refused."""
     try:
         folder = Folder.no_link(path)
@@ -270,6 +284,14 @@ def _opened(path: Path) -> Iterator[Folder]:
         raise PreconditionError(f"{path}: {error}") from error
     with folder:
         yield folder
+
+
+def _is_copied(data: Folder, shadow: Folder, path: str) -> bool:
+    try:
+        shadow.lstat(path)
+    except FileNotFoundError:
+        return False
+    return same(data, shadow, path)
 
 
 def _copy_while_used(source: Folder, target: Path) -> int:
@@ -282,7 +304,7 @@ def _copy_while_used(source: Folder, target: Path) -> int:
     for _ in range(COPY_PASSES_MAX):
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        with _opened(target) as copy:
+        with opened(target) as copy:
             vanished, files = copy_pass(source, copy)
         if not vanished:
             return files

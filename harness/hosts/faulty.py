@@ -77,6 +77,10 @@ class FaultyDisk:
         self._tell(SYNCED)
         return seen
 
+    def unflushed(self) -> tuple[str, ...]:
+        """Return the files that the disk below has not written whole."""
+        return self._below.unflushed()
+
     def note_flushed(self, path: str, length: int) -> None:
         """Tell the disk below what the node flushed."""
         self._below.note_flushed(path, length)

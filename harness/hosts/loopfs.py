@@ -24,9 +24,10 @@ from harness.cleanup.ledger import Ledger
 from harness.cleanup.state import state_dir
 from harness.cluster.disk_error import DiskError
 from harness.hosts import loop_faults
-from harness.hosts.disks import Owner, Victim, set_aside, set_owner, sync_filesystem
+from harness.hosts.disks import Owner, Victim, opened, set_aside, set_owner, sync_filesystem
 from harness.hosts.lost_pages import Contents, contents, lost_between
 from harness.hosts.shutdown import FLUSH_ALL, LOG_FLUSH, NO_LOG_FLUSH, PROBE_FILE, require_own_mount, shut_down
+from harness.hosts.unwritten import unwritten
 from harness.model import PreconditionError, UsageError
 
 # A small journal, and all tables written at once, so that no kernel thread writes any later.
@@ -74,6 +75,11 @@ class LoopDisk:
     def flush(self) -> str:
         """Flush this filesystem alone."""
         return sync_filesystem(self._mount_point)
+
+    def unflushed(self) -> tuple[str, ...]:
+        """Return the files that the kernel has not written whole."""
+        with opened(self.data) as data:
+            return unwritten(data)
 
     def note_flushed(self, path: str, length: int) -> None:
         """Do nothing: the filesystem itself knows what is durable."""

@@ -154,6 +154,10 @@ class NodesHost(Generic[N]):
         """Make everything on the node's disk durable."""
         return self._site.disk(name).flush()
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's disk that have bytes which a power loss would take now."""
+        return self._site.disk(name).unflushed()
+
     def power_loss(self, name: str, torn: Random | None = None) -> str:
         """Kill the node's process and undo what was not durable on its disk, but for some pages if torn."""
         return self._site.disk(name).power_loss(self._node(name), lambda: self._site.drain(name), torn)

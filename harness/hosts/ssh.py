@@ -195,6 +195,10 @@ class SshHost:
         """Make everything on the node's disk durable."""
         return self._station(name).act("flush", name)
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's disk that have bytes which a power loss would take now."""
+        return self._station(name).unflushed(name)
+
     def power_loss(self, name: str, torn: Random | None = None) -> str:
         """Kill the node's process and undo what was not durable on its disk, but for some pages if torn."""
         seed = None if torn is None else torn.getrandbits(SEED_BITS)

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from harness.beneath import Folder, RefusedError
@@ -84,16 +85,21 @@ def empty(folder: Folder) -> None:
             folder.unlink(name)
 
 
+def files(folder: Folder) -> Iterator[tuple[str, int]]:
+    """Yield every file and link below the folder, as (path relative to it, size), but what vanishes meanwhile."""
+    yield from _files(folder, "", DEPTH_MAX)
+
+
 def difference(ours: Folder, theirs: Folder) -> tuple[int, int]:
     """Count the bytes and files in which two trees differ; a differing file of equal length counts whole."""
-    mine, other = dict(_files(ours, "", DEPTH_MAX)), dict(_files(theirs, "", DEPTH_MAX))
-    total = files = 0
+    mine, other = dict(files(ours)), dict(files(theirs))
+    total = differ = 0
     for name in mine.keys() | other.keys():
-        if name in mine and name in other and _same(ours, theirs, name):
+        if name in mine and name in other and same(ours, theirs, name):
             continue
-        files += 1
+        differ += 1
         total += abs(mine.get(name, 0) - other.get(name, 0)) or mine.get(name, 0)
-    return total, files
+    return total, differ
 
 
 def _copy(source: Folder, target: Folder, without: frozenset[str], depth: int) -> tuple[bool, int]:
@@ -141,15 +147,16 @@ def _files(folder: Folder, prefix: str, depth: int) -> Iterator[tuple[str, int]]
     """Yield every file and link below the folder, as (path relative to the first folder, size)."""
     _require_depth(folder, depth)
     for name in sorted(entry.name for entry in folder.entries()):
-        found = folder.lstat(name)
-        if stat.S_ISDIR(found.st_mode):
-            with folder.folder(name) as below:
-                yield from _files(below, f"{prefix}{name}/", depth - 1)
-        elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-            yield f"{prefix}{name}", found.st_size
+        with suppress(FileNotFoundError):
+            found = folder.lstat(name)
+            if stat.S_ISDIR(found.st_mode):
+                with folder.folder(name) as below:
+                    yield from _files(below, f"{prefix}{name}/", depth - 1)
+            elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+                yield f"{prefix}{name}", found.st_size
 
 
-def _same(ours: Folder, theirs: Folder, name: str) -> bool:
+def same(ours: Folder, theirs: Folder, name: str) -> bool:
     """Return True if both trees have the same bytes, or the same link, under this name."""
     modes = [folder.lstat(name).st_mode for folder in (ours, theirs)]
     if any(map(stat.S_ISLNK, modes)):

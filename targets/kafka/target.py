@@ -105,6 +105,10 @@ class KafkaTarget:
         """Read a partition's node."""
         return elections.partition_truth(data, version)
 
+    def elections_path(self) -> str:
+        """Return where the election of the preferred replica is asked for."""
+        return elections.PREFERRED
+
     def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Reorder the replicas, then elect the preferred one."""
         return elections.elect(zookeeper, topic, partition, broker_id)

@@ -112,6 +112,16 @@ class SimDisk:
             log.flush()
         return late
 
+    def unflushed(self) -> tuple[str, ...]:
+        """Return the files of logs whose batches are not those that are durable, each with its log's changes."""
+        self._forget_deleted()
+        return tuple(
+            f"{tp}/{file_name(segment)}, change {log.changes},"
+            for tp, log in sorted(self.logs.items())
+            for segment in log.segments
+            if segment.durable != tuple(segment.batches)
+        )
+
     def lose_power(self, chance: Random | None, *, torn: bool = False) -> str:
         """
         Lose what was not flushed: all of it, or a random part; return what was lost.

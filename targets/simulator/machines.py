@@ -131,6 +131,10 @@ class SimMachines:
         """Make everything on the node's disk durable."""
         return f"{self._world.nodes[name].disk.sync()} batches were not durable"
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's logs that have batches which a power loss would take now."""
+        return self._world.nodes[name].disk.unflushed()
+
     def power_loss(self, name: str) -> str:
         """End the process and lose what was not flushed."""
         if name not in self._disks:

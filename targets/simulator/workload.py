@@ -52,6 +52,11 @@ class SimWorkload:
         """Refuse: these clients are no processes."""
         raise PreconditionError("client-crash: clients of host sim are no processes; expected real nodes")
 
+    @property
+    def kills(self) -> int:
+        """Return 0: these clients are no processes."""
+        return 0
+
     def stop(self) -> None:
         """Let every client end after what it waits for."""
         self.stop_producing()

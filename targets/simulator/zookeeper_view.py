@@ -89,6 +89,15 @@ class SimZooKeeperView:
         """Return the session that holds the controller's node, 0 when there is none."""
         return self._world.zookeeper.session_of(self._target.controller_path())
 
+    def office_made(self) -> int:
+        """Return the transaction that made the controller's node, 0 when there is none."""
+        node = self._tree.nodes.get(self._target.controller_path())
+        return 0 if node is None else node.czxid
+
+    def elections_asked(self) -> tuple[int, int]:
+        """Return the newest transaction: a request is one, and nothing else is written at the same moment."""
+        return self._tree.zxid, 0
+
     def registered(self, name: str) -> int:
         """Return the session that holds a node's registration, 0 when it is not registered."""
         return self._world.zookeeper.session_of(self._target.registration_path(self._world.ids[name]))

@@ -11,7 +11,8 @@ import pytest
 
 from harness.cluster.cluster import Cluster, RunCancelled
 from harness.environment import machines
-from harness.environment.machines import RealTime, open_machines
+from harness.environment.machines import open_machines
+from harness.environment.real_time import RealTime
 from harness.events import Done
 from harness.history.file import History
 from harness.launch import Address

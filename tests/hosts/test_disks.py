@@ -29,6 +29,11 @@ class DeadVictim:
         raise AssertionError("a dead process is not killed")
 
 
+def names_of(disk: WatermarkDisk) -> list[str]:
+    """Return its unflushed files, without the moments of their last writes."""
+    return [text.partition(",")[0] for text in disk.unflushed()]
+
+
 def nothing() -> None:
     """Drain no reports."""
 
@@ -62,6 +67,29 @@ def test_loss_of_an_overwritten_file_of_equal_length_counts_it_whole(disk: Water
     (disk.data / "log").write_bytes(b"bbbb")
     assert disk.power_loss(DeadVictim(), nothing).startswith("killed; 4 bytes in 1 files undone (watermark)")
     assert (disk.data / "log").read_bytes() == b"aaaa"
+
+
+def test_file_is_unflushed_until_its_shadow_has_all_of_it(disk: WatermarkDisk) -> None:
+    (disk.data / "t-0").mkdir()
+    (disk.data / "t-0" / "log").write_bytes(b"aaaa")
+    (disk.data / "checkpoint").write_bytes(b"1")
+    (disk.data / "link").symlink_to("checkpoint")
+    assert ["checkpoint of 1 bytes", "t-0/log of 4 bytes"] == names_of(disk)
+    disk.note_flushed("t-0/log", 2)
+    assert ["checkpoint of 1 bytes", "t-0/log of 4 bytes"] == names_of(disk)
+    disk.note_flushed("t-0/log", 4)
+    assert ["checkpoint of 1 bytes"] == names_of(disk)
+    disk.flush()
+    assert [] == names_of(disk)
+
+
+def test_file_that_was_written_to_in_between_is_told_in_other_words(disk: WatermarkDisk) -> None:
+    log = disk.data / "log"
+    log.write_bytes(b"aaaa")
+    before = disk.unflushed()
+    assert before == disk.unflushed()
+    os.utime(log, ns=(0, 1))
+    assert set() == {*before} & {*disk.unflushed()}
 
 
 def test_noted_flush_makes_a_truncation_durable(disk: WatermarkDisk) -> None:

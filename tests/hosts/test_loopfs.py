@@ -15,6 +15,7 @@ from harness.cleanup.ledger import Ledger, reap
 from harness.hosts import loopfs
 from harness.hosts.loopfs import LoopDisk, why_not
 from harness.hosts.shutdown import shut_down
+from harness.hosts.unwritten import why_untold
 from harness.model import PreconditionError, UsageError
 
 root_only = [
@@ -97,6 +98,23 @@ class TestOwnLoop:
         shut_down(disk.data.parent, tmp_path / "A")
         with pytest.raises(OSError, match="Input/output error"):
             (disk.data / "log").write_bytes(b"x")
+
+    @pytest.mark.skipif(why_untold() != "", reason=why_untold())
+    def test_file_is_unflushed_until_the_kernel_has_written_all_of_it(
+        self, tmp_path: Path, ledger: Ledger
+    ) -> None:
+        disk = LoopDisk(folder=tmp_path / "A", ledger=ledger)
+        (disk.data / "t-0").mkdir()
+        for path in ("t-0/log", "checkpoint"):
+            (disk.data / path).write_bytes(b"x" * 5000)
+        assert ["checkpoint of 5000 bytes", "t-0/log of 5000 bytes"] == [
+            text.partition(",")[0] for text in disk.unflushed()
+        ]
+        with (disk.data / "checkpoint").open("rb+") as written:
+            os.fsync(written.fileno())
+        assert ["t-0/log of 5000 bytes"] == [text.partition(",")[0] for text in disk.unflushed()]
+        disk.flush()
+        assert () == disk.unflushed()
 
     def test_unmount_that_is_in_use_is_told(
         self, tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
@@ -20,24 +18,13 @@ from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from nemesis import NEMESES
 from tests.clusters import running
+from tests.nemesis.every_fault import pretending
 from tests.nemesis.simulated import played, refused, seen
 
 WALL = ("clock-freeze", "clock-forward", "clock-back", "clock-strobe")
 BOTH = ("clock-fast", "clock-slow")
 # Fault -> what undoes it.
 UNDONE = {**dict.fromkeys((*WALL, *BOTH), "clock-right"), "suspend": "wake"}
-
-
-def steps(fault: str) -> str:
-    undone = UNDONE[fault]
-    return f"produce m1 acks=all\n{fault} B\n{undone} B\nproduce m2 acks=all\n"
-
-
-@contextmanager
-def pretending(name: str) -> Iterator[None]:
-    """Make the injection of a fault of the table do nothing, and say that it did."""
-    with patch.dict(NEMESES, {name: replace(NEMESES[name], inject=lambda _cluster, _name: "done")}):
-        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +54,6 @@ def assert_shown(fault: str, found: Seen) -> None:
         assert most >= rate / 2, found
     if fault in WALL and fault != "clock-freeze":
         assert all(abs(each - wanted.ahead_s) < 5 for each in found.ahead_s), found
-
-
-@pytest.mark.parametrize("fault", UNDONE)
-def test_fault_is_seen_by_the_simulated_node_and_undone(fault: str) -> None:
-    result, ops = played(fault, steps(fault))
-    assert ("", "") == (refused(ops, fault), refused(ops, UNDONE[fault]))
-    assert "before" in seen(ops, fault)
-    assert "now" in seen(ops, UNDONE[fault])
-    assert Verdict.VALID is result.verdict, result.anomalies
-
-
-@pytest.mark.parametrize("fault", UNDONE)
-def test_fault_that_is_only_pretended_makes_the_run_unknown(fault: str) -> None:
-    with pretending(fault):
-        result, ops = played(fault, steps(fault))
-    assert refused(ops, fault).startswith(f"{fault} B: its ")
-    assert Verdict.UNKNOWN is result.verdict
-
-
-@pytest.mark.parametrize("fault", UNDONE)
-def test_healing_that_is_only_pretended_makes_the_run_unknown(fault: str) -> None:
-    with pretending(UNDONE[fault]):
-        result, ops = played(fault, steps(fault))
-    assert f"{fault} B: still in force after its healing" in refused(ops, UNDONE[fault])
-    assert Verdict.UNKNOWN is result.verdict
 
 
 @pytest.mark.parametrize("fault", UNDONE)
@@ -140,17 +102,6 @@ def in_turn(cluster: Cluster, faults: Sequence[str]) -> None:
         assert [] == [*cluster.in_force]
         right = RIGHT[Which.WALL if fault in WALL else Which.BOTH]
         assert look(cluster, "A").shows(right), fault
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("faults", [WALL, (*BOTH, "suspend")], ids=["wall", "both"])
-def test_process_reads_each_fault_of_its_clocks_and_its_end(
-    tmp_path: Path, zookeeper: Address, faults: Sequence[str]
-) -> None:
-    if why := faketime.lacks():
-        pytest.skip(why)
-    with running(tmp_path / "run", zookeeper, "kip380", {"A": 6}, faults=faults) as cluster:
-        in_turn(cluster, faults)
 
 
 @pytest.mark.slow

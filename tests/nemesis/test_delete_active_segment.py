@@ -32,18 +32,6 @@ def test_segment_of_a_node_that_runs_is_not_deleted(cluster: Cluster) -> None:
         inject("delete-active-segment", cluster, "A")
 
 
-def test_deletion_after_which_the_log_ends_where_it_did_did_not_bite(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, follower = roles(cluster)
-    end = produce(cluster, 1)
-    await_whole(cluster)
-    inject("kill", cluster, follower)
-    monkeypatch.setattr(cluster.host, "delete_active_segment", lambda *_: "nothing done")
-    with pytest.raises(PreconditionError, match=f"its log ends at {end}; expected below {end}"):
-        inject("delete-active-segment", cluster, follower)
-
-
 def test_node_without_a_log_has_no_segment_to_delete(cluster: Cluster) -> None:
     with pytest.raises(PreconditionError, match="C: no segment of log-0 to delete"):
         cluster.host.delete_active_segment("C", "log", 0)

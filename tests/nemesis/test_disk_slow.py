@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.events import Injection
-from harness.model import OpType, Verdict, events_of
-from targets.simulator.disk_errors import DiskErrors
-from tests.nemesis.simulated import played, refused, seen
+from harness.model import OpType, Verdict
+from tests.nemesis.simulated import played, seen
 
 STEPS = "produce m1 acks=all\ndisk-slow A\nproduce m2 acks=all\n"
 
@@ -30,17 +28,3 @@ def test_disk_that_is_still_slow_at_the_end_is_mended() -> None:
     assert Verdict.VALID is result.verdict, result.anomalies
     assert "every call takes 20 ms longer" in seen(ops, "disk-slow")
     assert "calls took longer" in seen(ops, "mend-disk")
-
-
-def test_disk_that_stays_slow_makes_the_run_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DiskErrors, "mend", lambda _: "nothing done")
-    result, ops = played("disk-slow", STEPS)
-    assert Verdict.UNKNOWN is result.verdict
-    failed = [each for op, each in events_of(ops, Injection) if each.name == "mend-disk" and each.error]
-    assert "still in force after its healing" in failed[0].error
-
-
-def test_disk_that_does_not_become_slow_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DiskErrors, "arm", lambda *_: None)
-    _, ops = played("disk-slow", STEPS)
-    assert "its disk is as it should be; expected it to be slow" in refused(ops, "disk-slow")

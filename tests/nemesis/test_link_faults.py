@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
 
 from harness.cluster.cluster import Cluster
 from harness.effect import ON_LINKS
 from harness.events import Cut, Heal, Healed
-from harness.fabric.core.verbs import LinkVerbs
 from harness.model import OpType, Verdict, events_of
 from nemesis import NEMESES
 from tests.nemesis.conftest import await_whole, heal, inject, produce, roles
@@ -68,25 +64,6 @@ def test_fault_that_takes_no_frame_is_refused_and_its_rules_are_lifted() -> None
     assert (Verdict.UNKNOWN, expected) == (result.verdict, refused(ops, "partition-one-way"))
     cut = {rule.link for _, rule in events_of(ops, Cut)}
     assert {("A", "B"), ("A", "C")} == cut == {rule.link for _, rule in events_of(ops, Heal)}
-
-
-def test_injection_that_does_nothing_makes_the_run_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = LinkVerbs.cut_links
-
-    def nothing(self: LinkVerbs[Any], _links: Iterable[Any], **how: Any) -> object:
-        return real(self, (), **how)
-
-    monkeypatch.setattr(LinkVerbs, "cut_links", nothing)
-    result, ops = played("isolate", "produce m1 acks=all\npartition-isolate A\n")
-    assert Verdict.UNKNOWN is result.verdict
-    assert "no frame was lost within 3 s" in refused(ops, "partition-isolate")
-
-
-def test_heal_that_does_nothing_makes_the_run_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LinkVerbs, "lift", lambda _self, _rule: None)
-    result, ops = played("isolate", "produce m1 acks=all\npartition-isolate A\nreconnect A\n")
-    assert Verdict.UNKNOWN is result.verdict
-    assert "partition-isolate A: still in force after its healing" in refused(ops, "reconnect")
 
 
 def test_fault_that_is_in_force_already_and_heal_of_none_are_refused() -> None:

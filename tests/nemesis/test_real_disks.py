@@ -89,16 +89,6 @@ def test_slow_disk_holds_nothing_back_but_time(failing: Cluster) -> None:
     assert end == failing.log_end(leader)
 
 
-def test_slow_disk_that_is_not_mended_is_seen(failing: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    leader, _ = roles(failing)
-    inject("disk-slow", failing, leader)
-    with monkeypatch.context() as patch:
-        patch.setattr(failing.host, "mend_disk", lambda _: "nothing done")
-        with pytest.raises(PreconditionError, match=r"disk-slow .*: still in force after its healing"):
-            heal("disk-slow", failing, leader)
-    heal("disk-slow", failing, leader)
-
-
 def test_disk_that_works_is_no_fault(failing: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     leader, _ = roles(failing)
     monkeypatch.setattr(failing.host, "disk_error_s", 0.2)

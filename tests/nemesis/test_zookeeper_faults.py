@@ -19,7 +19,6 @@ from harness.scenario.file import PARTITION, TOPIC
 from harness.zookeeper.view import RealZooKeeperView
 from nemesis import NEMESES
 from targets.broker_target import TARGET
-from targets.simulator.zookeeper import ZooKeeper
 from tests.clusters import running
 from tests.kept import exhaustive
 from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, inject, produce, roles
@@ -100,18 +99,6 @@ def test_fault_in_force_at_the_end_is_healed_before_the_final_reads(fault: str) 
     result, ops = played("end", f"{M1}{fault} A\n{M2}")
     assert Verdict.VALID is result.verdict, result.anomalies
     assert seen(ops, "zookeeper-back")
-
-
-def test_injection_and_heal_that_do_nothing_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(ZooKeeper, "halt", lambda _: None)
-        result, ops = played("outage", f"{M1}zookeeper-outage A\n")
-        assert Verdict.UNKNOWN is result.verdict
-        assert "zookeeper-outage A: ZooKeeper answers; expected it out" in refused(ops, "zookeeper-outage")
-    monkeypatch.setattr(ZooKeeper, "go_on", lambda _: None)
-    result, ops = played("outage", f"{M1}zookeeper-outage A\nzookeeper-back A\n")
-    assert Verdict.UNKNOWN is result.verdict
-    assert ": still in force after its healing (all servers are frozen; " in refused(ops, "zookeeper-back")
 
 
 def test_return_of_zookeeper_that_was_never_away_is_refused() -> None:

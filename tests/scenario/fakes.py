@@ -11,7 +11,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import InForce
 from harness.cluster.partition import Partition
 from harness.cluster.target import PartitionTruth
-from harness.environment.machines import RealTime
+from harness.environment.real_time import RealTime
 from harness.history.file import History
 from harness.workload.plan import Place
 

@@ -58,7 +58,9 @@ def test_paused_node_is_alive_and_resumes(machines: SimMachines) -> None:
 
 
 def test_power_cut_takes_what_was_not_flushed_and_says_how_much(machines: SimMachines) -> None:
+    assert 1 == len(machines.unflushed("B"))
     assert "1 batches were not durable" == machines.flush("B")
+    assert () == machines.unflushed("B")
     assert "0 batches were not durable" == machines.flush("B")
     assert "killed; 1 batches became 0, 1 logs changed" == machines.power_loss("A")
     assert "killed; 1 batches became 1, 0 logs changed" == machines.power_loss("B")

@@ -73,6 +73,11 @@ class Threads:
         return min(self._mortals, key=lambda each: (each.kills, each.name)).crash()
 
     @property
+    def kills(self) -> int:
+        """How many processes of its clients were killed."""
+        return sum(each.kills for each in self._mortals)
+
+    @property
     def produced(self) -> bool:
         """Whether every producer has ended, so that every record has its outcome."""
         return not any(thread.is_alive() for thread in self._producers)

@@ -81,6 +81,7 @@ class Agent:
             "pause": lambda call: {"seen": self._local.pause(call["name"])},
             "resume": lambda call: {"seen": self._local.resume(call["name"])},
             "flush": lambda call: {"seen": self._local.flush(call["name"])},
+            "unflushed": lambda call: {"files": self._local.unflushed(call["name"])},
             "power_loss": self._power_loss,
             "lose_disk": lambda call: {"seen": self._local.lose_disk(call["name"])},
             "break_disk": self._break_disk,

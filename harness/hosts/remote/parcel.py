@@ -66,6 +66,7 @@ AGENT: Final = (
     "harness/hosts/shutdown.py",
     "harness/hosts/site.py",
     "harness/hosts/trees.py",
+    "harness/hosts/unwritten.py",
     "harness/java.py",
     "harness/launch.py",
     "harness/limits.py",

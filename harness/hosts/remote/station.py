@@ -174,6 +174,10 @@ class Station:
 
         return printed
 
+    def unflushed(self, name: str) -> tuple[str, ...]:
+        """Return the files of the node's disk there that are not durable."""
+        return tuple(map(str, self._calls.call("unflushed", name=name)["files"]))
+
     def dropped(self) -> int:
         """Return how many packets the machine's chain has dropped."""
         return int(self._calls.call("dropped")["packets"])
