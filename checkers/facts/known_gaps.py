@@ -191,10 +191,10 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
     """
     Return True if only the losing leader could be elected when a controller first decided about its return.
 
-    Each other member of the ISR at that time must be excused, or about to leave the ISR: down or without a session
-    at some time since it joined. That time is the first leaderAndISR written after the losing leader registered
-    again. If controllers report what they saw, it is the first leaderAndISR written by a controller that saw the
-    new registration.
+    Each other member of the ISR at that time must be excused, or not registered, or about to leave the ISR: down
+    or without a session at some time since it joined. That time is the first leaderAndISR written after the losing
+    leader registered again. If controllers report what they saw, it is the first leaderAndISR written by a
+    controller that saw the new registration.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -207,8 +207,11 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
     back = _back(ops, outage)
     joined: dict[str, int] = {}
     left: dict[str, int] = {}
+    registered: Sequence[str] | None = None
     for op in ops:
         match op.event:
+            case Registrations(nodes=nodes):
+                registered = nodes
             case LeaderAndIsr() as state:
                 if op.index >= back:
                     break
@@ -220,7 +223,9 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
     if takeover.node not in joined or (takeover.op.index < back and not decided):
         return False
     others = [member for member in joined if member != takeover.node]
-    return all(excused(member) or left.get(member, -1) > joined[member] for member in others)
+    # A leader may let in a follower whose session has ended already.
+    absent = {*others} - {*registered} if registered is not None else set()
+    return all(excused(each) or each in absent or left.get(each, -1) > joined[each] for each in others)
 
 
 def returned_with_all(ops: Sequence[Op], node: str, outage: Outage) -> bool:

@@ -31,6 +31,10 @@ class Seen:
         self._version += 1
         return self._add(ms, Source.ZOOKEEPER, "leaderAndISR", OpType.INFO, "zookeeper", **TOPIC, **state)
 
+    def registered(self, nodes: str, *, ms: int) -> Self:
+        """Add which nodes have a session in ZooKeeper."""
+        return self._add(ms, Source.ZOOKEEPER, "registered", OpType.INFO, "zookeeper", nodes=list(nodes))
+
     def acked(self, value: str, offset: int, *, ms: int) -> Self:
         """Add a produce that is acknowledged with acks=all a millisecond later."""
         sent = {**TOPIC, "name": value, "acks": -1, "codec": "none", "value": value}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.facts.known_gaps import joined_before_return, returned_unseen, returned_with_all
+from checkers.facts.elections import takeovers
+from checkers.facts.known_gaps import joined_before_return, last_standing, returned_unseen, returned_with_all
 from checkers.facts.outages import outages
 from harness.model import OpType, Source
 from tests.checkers.golden import RECORDS
+from tests.checkers.seen import Seen
 from tests.checkers.story import TOPIC, Story
 
 
@@ -100,3 +102,13 @@ def test_write_of_the_isr_was_under_way_if_zookeeper_is_late_and_no_fetch_since_
         story.add(Source.FABRIC, "fabric", OpType.INFO, "release", **rule)
     joined = story.elected("A", 0).ops[-1]
     assert before is joined_before_return(story.ops, "B", joined, offset)
+
+
+@pytest.mark.parametrize(("registered", "gap"), [("AC", True), ("ABC", False)])
+def test_last_standing_is_alone_if_the_other_member_joined_without_a_session(registered: str, gap: bool) -> None:
+    """B's session ends before its leader's write lets it in; when A is back, no controller can elect B."""
+    story = Seen().leads("A", 1, ms=5, isr="A").registered("AC", ms=10).leads("A", 1, ms=20, isr="AB")
+    story.acked("m1", 0, ms=22).fault("power-loss", "A", ms=30).registered("C", ms=35)
+    story.fault("restart", "A", ms=50).registered(registered, ms=60).leads("A", 2, ms=70, isr="A")
+    losing, outage = takeovers(story.ops)[-1], outages(story.ops)[-1]
+    assert gap is last_standing(story.ops, losing, outage, lambda _: False)
