@@ -202,6 +202,7 @@ def far(
         if why := next(filter(None, (cluster.host.lacks(ability) for ability in Ability)), ""):
             pytest.skip(why)
         client_of(cluster).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
+        await_whole(cluster)
         yield cluster
 
 
