@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import paramiko
@@ -173,7 +173,7 @@ def files_of(machine: Sshd) -> list[str]:
 
 def is_clean(machine: Sshd) -> bool:
     """Return True if no process, file or mount of a run is left on a machine."""
-    return machine.processes() == [] and files_of(machine) == [] and mounts.mounts_below(machine.root) == []
+    return machine.processes() == [] and mounts.mounts_below(machine.root) == [] and files_of(machine) == []
 
 
 def rules() -> str:
@@ -224,8 +224,13 @@ def _started(count: int, users: Sequence[str], first: int = 1) -> Iterator[list[
     finally:
         for each in made:
             each.stop()
+        for each in made:
+            # A test that failed may have left a run: the guards undo it, and what they leave is taken away.
+            process.until(partial(is_clean, each), limits.CONDITION_WAIT_S_MAX)
             if each.user.startswith(USER):
                 _end_processes(each.uid)
+            for mount_point in mounts.mounts_below(each.root):
+                mounts.detach(mount_point, mounts.source_of(mount_point))
         claims.close()
         shutil.rmtree(folder)
 

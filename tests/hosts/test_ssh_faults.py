@@ -23,7 +23,7 @@ from nemesis import NEMESES
 from tests.clusters import running
 from tests.hosts.conftest import MakeSsh, launched, node, start_ready
 from tests.hosts.sshds import Sshd, is_clean, write_list
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 from tests.nemesis.conftest import (
     IDS,
     REPLICAS,
@@ -156,6 +156,7 @@ def test_chance_that_tears_what_a_disk_loses_is_the_same_on_each_machine(
     assert {b"a", b"\0"} == {left["A"][at : at + 1] for at in range(len(left["A"]))}
 
 
+@exhaustive
 @pytest.mark.root
 def test_machine_of_root_without_fuse_has_what_its_filesystem_can_do(
     make_ssh: MakeSsh, root_machine: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -177,7 +178,7 @@ def test_machine_of_root_without_fuse_has_what_its_filesystem_can_do(
         host.kill("A")
         assert host.mend_disk("A")
         assert "" == host.disk_state("A")
-    # One large write would be one folio of the kernel's, which is written whole.
+    # What one large call wrote, the kernel may write whole (docs/power-loss.md).
     start_ready(host, "A", node(place.data_dir, *["write:log:a:4000"] * 25, python=place.python))
     assert "journal reached the disk before" in host.power_loss("A", Random(7))
     assert {*b"a\0"} == set((host.disk("A") / "log").read_bytes())
@@ -201,6 +202,7 @@ def far(
         if why := next(filter(None, (cluster.host.lacks(ability) for ability in Ability)), ""):
             pytest.skip(why)
         client_of(cluster).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
+        await_whole(cluster)
         yield cluster
 
 
