@@ -40,7 +40,10 @@ class Agent:
                 for each in replies:
                     if not each:
                         return
-                    self._end.sendall(each)
+                    try:
+                        self._end.sendall(each)
+                    except BrokenPipeError:  # the harness has ended since it sent this
+                        return
 
     def over(self) -> None:
         self._thread.join()
