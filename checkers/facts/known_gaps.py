@@ -207,7 +207,7 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
     back = _back(ops, outage)
     joined: dict[str, int] = {}
     left: dict[str, int] = {}
-    registered: Sequence[str] | None = None
+    registered: Sequence[str | None] | None = None
     for op in ops:
         match op.event:
             case Registrations(nodes=nodes):
