@@ -11,8 +11,9 @@ from checkers.facts.committed import commit_of
 from checkers.facts.copies import copied, copies_of
 from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
+from checkers.facts.sightings import fetches
 from checkers.facts.view import at, final_logs, names_of, setup_of
-from harness.events import Fetch, IsrChanged, Leader, LeaderAndIsr, Produce
+from harness.events import IsrChanged, Leader, LeaderAndIsr, Produce
 from harness.model import Op, OpType, events_of
 
 ACKS_ALL: Final = -1
@@ -270,19 +271,9 @@ PROMISES: Final[dict[str, Callable[[Given], Iterator[str]]]] = {
 
 def last_fetch(ops: Sequence[Op], follower: str, leader: str, until: int) -> int:
     """Return the offset of a follower's last fetch from a leader that was recorded before an op, -1 if none."""
-    times, offsets = _fetches(ops).get((follower, leader), ([], []))
+    times, offsets = fetches(ops).get((follower, leader), ([], []))
     place = bisect_right(times, until)
     return offsets[place - 1] if place else -1
-
-
-@fact
-def _fetches(ops: Sequence[Op]) -> Mapping[tuple[str, str], tuple[list[int], list[int]]]:
-    found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
-    for op, fetch in events_of(ops, Fetch):
-        times, offsets = found.setdefault(fetch.link, ([], []))
-        times.append(op.index)
-        offsets.append(fetch.offset)
-    return found
 
 
 def acknowledged_at(acked: Acked) -> str:

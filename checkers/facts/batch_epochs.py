@@ -10,14 +10,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from checkers.facts.replica_log import UNKNOWN, Change, Piece
 from checkers.facts.view import newest_counts, setup_of
 from harness.events import Append, Recovered
 from harness.model import Op
 
-_start_of: Final = itemgetter(0)
+# The offset at which an epoch starts, and the epoch, for each.
+Starts: TypeAlias = list[tuple[int, int]]
+_offset_of: Final = itemgetter(0)
 
 
 class BatchEpochs:
@@ -44,31 +46,25 @@ class BatchEpochs:
 
     def recovered_at(self, step: Recovered, offset: int) -> int:
         """Return the epoch of the batch that a recovered log has there, UNKNOWN if the recovery does not tell."""
-        if not self._tells_epochs:
-            return UNKNOWN
-        return max(((start, epoch) for epoch, start in step.epochs if start <= offset), default=(0, UNKNOWN))[1]
+        return _epoch_at(starts_of(step), offset) if self._tells_epochs else UNKNOWN
 
-    def unfit_from(self, epochs: Sequence[tuple[int, int]], pieces: Iterable[Piece]) -> int | None:
+    def unfit_from(self, starts: Starts, pieces: Iterable[Piece]) -> int | None:
         """
         Return the first offset at which a recovered log has a record of another epoch than its origin's.
 
         Args:
-            epochs: the start offset of each epoch and the epoch, as the recovery tells of them, sorted.
+            starts: what the recovery tells of epochs.
             pieces: what the log had, in the order of offsets.
         """
-        if not self._tells_epochs or not epochs:
+        if not self._tells_epochs or not starts:
             return None
         for first, end, origin in pieces:
-            wrote = self._epoch_of.get(origin)
-            if wrote is None:
+            if origin not in self._epoch_of:
                 continue
-            place = bisect_right(epochs, first, key=_start_of)
-            starts = [first, *(start for start, _ in epochs[place : bisect_left(epochs, end, key=_start_of)])]
-            for start in starts:
-                place = bisect_right(epochs, start, key=_start_of)
-                epoch = epochs[place - 1][1] if place else UNKNOWN
-                if epoch != wrote and (epoch != UNKNOWN or self._tells_all):
-                    return start
+            begun = starts[bisect_right(starts, first, key=_offset_of) : bisect_left(starts, end, key=_offset_of)]
+            for offset in (first, *(start for start, _ in begun)):
+                if not self._may_have_written(origin, _epoch_at(starts, offset)):
+                    return offset
         return None
 
     def may_be(self, change: Change, offset: int, origin: int) -> bool:
@@ -92,5 +88,18 @@ class BatchEpochs:
         """Return True if a recovered log may have the record of that origin there, by its batches' epochs."""
         if not self._tells_epochs or origin not in self._epoch_of or not step.epochs:
             return True
-        epoch = self.recovered_at(step, offset)
+        return self._may_have_written(origin, self.recovered_at(step, offset))
+
+    def _may_have_written(self, origin: int, epoch: int) -> bool:
+        """Return True if what a recovered log has in that epoch may be of the origin, whose epoch is known."""
         return epoch == self._epoch_of[origin] or (epoch == UNKNOWN and not self._tells_all)
+
+
+def starts_of(step: Recovered) -> Starts:
+    """Return where each epoch of a recovered log starts, in the order of offsets."""
+    return sorted((start, epoch) for epoch, start in step.epochs)
+
+
+def _epoch_at(starts: Starts, offset: int) -> int:
+    place = bisect_right(starts, offset, key=_offset_of)
+    return starts[place - 1][1] if place else UNKNOWN

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import Final, TypeAlias
 
-from checkers.facts.batch_epochs import BatchEpochs
+from checkers.facts.batch_epochs import BatchEpochs, Starts, starts_of
 from checkers.facts.fact import fact, select
 from checkers.facts.outages import starts_on_new_disks
 from checkers.facts.replica_log import UNKNOWN, Change, Piece, Ranges, ReplicaLog
@@ -59,8 +59,8 @@ class Copies:
         # Whom each node's last process followed as it ended, and the epoch in which it led.
         self._followed: dict[str, str] = {}
         self._led_in: dict[str, int] = {}
-        # The epochs that each node recovered last, and the offset below which its log's records are of them.
-        self._recovered: dict[str, tuple[list[tuple[int, int]], int]] = {}
+        # Of which epochs each node's log was at its last recovery, below the offset at which it has changed since.
+        self._recovered: dict[str, Starts] = {}
         self._started: dict[str, Op] = {}
         self._on_new_disk = starts_on_new_disks(ops)
         self.in_order: list[Change] = []
@@ -231,15 +231,14 @@ class Copies:
 
     def _replaced_from(self, node: str, step: Recovered, log: ReplicaLog) -> int:
         """Return the first offset at which the recovered log has a record of another epoch; its end, if none."""
-        epochs = sorted((start, epoch) for epoch, start in step.epochs)
-        before, sure = self._recovered.get(node, ([], 0))
+        starts = starts_of(step)
+        before, self._recovered[node] = self._recovered.get(node, []), starts
         # What fitted at the recovery before, and has not changed since, still does where the epochs are the same.
-        other = next((pair for pair in zip_longest(before, epochs) if pair[0] != pair[1]), ())
-        sure = min([sure, log.changed_from, *(each[0] for each in other if each is not None)])
-        found = self.epochs.unfit_from(epochs, log.pieces_from(sure))
-        self._recovered[node] = (epochs, log.end if found is None else found)
-        log.changed_from = log.end if found is None else found
-        return log.end if found is None else found
+        other = next((pair for pair in zip_longest(before, starts) if pair[0] != pair[1]), ())
+        sure = min([log.changed_from, *(each[0] for each in other if each is not None)])
+        unfit = self.epochs.unfit_from(starts, log.pieces_from(sure))
+        log.changed_from = log.end if unfit is None else unfit
+        return log.changed_from
 
     def _change(self, op: Op, first: int, end: int, origin: int | None) -> Change:
         leader = self._leader_of.get(op.process, "")

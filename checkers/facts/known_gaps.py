@@ -10,21 +10,19 @@ Source:  KIP-903, stale ISR expansion; KIP-966, last replica standing; KIP-380.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover
-from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.outages import Outage, outages
+from checkers.facts.sightings import fetches
 from checkers.facts.silences import silences
 from harness.effect import nature_of
 from harness.events import (
     ControllerOffice,
     Elected,
-    Fetch,
     Follower,
     Injection,
     LeaderAndIsr,
@@ -161,21 +159,15 @@ def fetched_since_return(ops: Sequence[Op], node: str, joined: Op) -> int:
     # It restarted. A leader lets in who fetches from it, and a process fetches only once it was told from whom: a
     # fetch before that is of the process that lost its power.
     told = next((op.index for op, _ in events_of(ops, Follower) if op.process == node and op.index > back), None)
-    fetches = _fetches_of(ops).get(node, ())
-    first = len(fetches) if told is None else bisect_right(fetches, told, key=itemgetter(0))
-    since = [reached for _, reached in fetches[first : bisect_left(fetches, joined.index, key=itemgetter(0))]]
+    since = [
+        reached
+        for (follower, _), (indexes, offsets) in fetches(ops).items()
+        if follower == node and told is not None
+        for reached in offsets[bisect_right(indexes, told) : bisect_left(indexes, joined.index)]
+    ]
     if since and not _is_late(ops, joined, away[-1]):
         return _ANY
     return max(since, default=-1)
-
-
-@fact
-def _fetches_of(ops: Sequence[Op]) -> Mapping[str, Sequence[tuple[int, int]]]:
-    """Return the fetches of each node, as the indexes of the ops and the offsets that were asked for."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for op, fetch in events_of(ops, Fetch):
-        found.setdefault(fetch.link[0], []).append((op.index, fetch.offset))
-    return found
 
 
 def _is_late(ops: Sequence[Op], joined: Op, outage: Outage) -> bool:

@@ -116,6 +116,17 @@ def _matches(pattern: Link, link: Link) -> bool:
     return all(asked in (_ANY, end) for asked, end in zip(pattern, link, strict=True))
 
 
+@fact
+def fetches(ops: Sequence[Op]) -> Mapping[Link, tuple[list[int], list[int]]]:
+    """Return the fetches of each follower from each leader: the indexes of the ops, and the offsets asked for."""
+    found: dict[Link, tuple[list[int], list[int]]] = {}
+    for op, fetch in events_of(ops, Fetch):
+        indexes, offsets = found.setdefault(fetch.link, ([], []))
+        indexes.append(op.index)
+        offsets.append(fetch.offset)
+    return found
+
+
 def last_answer(ops: Sequence[Op], link: Link, before: int) -> int | None:
     """Return the index of the last answer to a follower before an op; -1 for none yet, None for none at all."""
     answers = _answers(ops).get(link)
