@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,16 +36,25 @@ def is_lost(host: DockerHost) -> bool:
     return False
 
 
+@contextmanager
+def at_work(
+    engine: StubEngine, at: Path, host: DockerHost, monkeypatch: pytest.MonkeyPatch, *, disk: bool
+) -> Iterator[str]:
+    """Have the host run a node A on the engine, which goes away at the end; yield its address."""
+    with serving(engine, at) as address:
+        monkeypatch.setenv("DOCKER_HOST", address)
+        host.open()
+        host.add_node("A", disk=disk)
+        host.start("A", LAUNCH)
+        yield address
+
+
 @pytest.mark.usefixtures("images")
 def test_every_call_says_which_engine_is_gone_and_the_next_start_removes_what_it_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, at, host = StubEngine(), tmp_path / "engine.sock", DockerHost(tmp_path / "run", power_tier="watermark")
-    with serving(engine, at) as address:
-        monkeypatch.setenv("DOCKER_HOST", address)
-        host.open()
-        host.add_node("A", disk=True)
-        host.start("A", LAUNCH)
+    with at_work(engine, at, host, monkeypatch, disk=True) as address:
         host.require_all()
         assert (True, 1, 1) == (host.alive("A"), len(engine.containers), len(engine.networks))
     assert until(lambda: is_lost(host), limits.PROCESS_END_S_MAX)
@@ -82,11 +92,8 @@ def test_every_call_says_which_engine_is_gone_and_the_next_start_removes_what_it
 @pytest.mark.usefixtures("images")
 def test_engine_that_is_back_at_once_is_lost_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, at, host = StubEngine(), tmp_path / "engine.sock", DockerHost(tmp_path / "run", power_tier="watermark")
-    with serving(engine, at) as address:
-        monkeypatch.setenv("DOCKER_HOST", address)
-        host.open()
-        host.add_node("A", disk=False)
-        host.start("A", LAUNCH)
+    with at_work(engine, at, host, monkeypatch, disk=False):
+        pass
     with serving(engine, at):
         assert until(lambda: is_lost(host), limits.PROCESS_END_S_MAX)
         with pytest.raises(PreconditionError, match=r"look at A: engine unix://.*: lost: the connection"):
@@ -103,11 +110,7 @@ def test_container_that_ends_while_its_engine_takes_no_connection_has_not_ended_
 ) -> None:
     """An engine that stops closes its socket, then ends the containers, and answers old connections meanwhile."""
     engine, at, host = StubEngine(), tmp_path / "engine.sock", DockerHost(tmp_path / "run", power_tier="watermark")
-    with serving(engine, at) as address:
-        monkeypatch.setenv("DOCKER_HOST", address)
-        host.open()
-        host.add_node("A", disk=False)
-        host.start("A", LAUNCH)
+    with at_work(engine, at, host, monkeypatch, disk=False) as address:
         engine.running.clear()
         assert False is host.alive("A")
         monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/closed.sock")
