@@ -84,7 +84,9 @@ class Config:
     register_backoff_ms: int = 500
     limits: Limits = field(default_factory=Limits)
     together: Together = field(default_factory=Together)
-    check_bytes_max: int = 1_048_576  # read again with each checkpoint, to find batches that have changed
+    # Read again with each checkpoint, to find batches that have changed: some hundred batches if they are small,
+    # which the loop can do between two requests. Cluster runs have a checkpoint every 50 ms.
+    check_bytes_max: int = 16_384
     flush_messages: int = 0  # flush a log after so many records; 0: never, the operating system does it
 
 
