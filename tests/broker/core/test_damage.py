@@ -102,11 +102,12 @@ def test_no_more_of_a_log_is_looked_through_at_once_than_a_loop_can_do_between_t
     bench = leading(log)
     at_once = bench.broker.state.config.check_bytes_max // log.batches[0].size
     assert at_once < 500  # each takes some ten microseconds
-    log.rotten = {at_once - 1, at_once + 1}
+    first, second = at_once - 1, 2 * at_once - 1
+    log.rotten = {first, second}
     bench.pass_ms(ROUND_MS)
-    assert [at_once - 1] == [each["base"] for each in bench.observed("corrupt")]
+    assert [first] == [each["base"] for each in bench.observed("corrupt")]
     bench.pass_ms(ROUND_MS)
-    assert [at_once - 1, at_once + 1] == [each["base"] for each in bench.observed("corrupt")]
+    assert [first, second] == [each["base"] for each in bench.observed("corrupt")]
 
 
 def test_disk_that_cannot_be_read_is_answered_with_a_storage_error_and_then_ends_the_broker() -> None:
