@@ -21,7 +21,9 @@ class Ability(StrEnum):
     an empty one. TORN_POWER_LOSS: lose a part of what was not flushed. BIT_ROT: change a byte of its files.
     OWN_ZOOKEEPER: start a ZooKeeper server for one run alone. ENSEMBLE: start three, of which one leads.
     CLIENT_PROCESSES: let a workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers
-    through links that can be cut.
+    through links that can be cut. PACKETS_DROPPED: have the kernel drop the packets of a node's listeners.
+    PACKETS_THROTTLED: have it pass what is sent to a node at a low rate. PACKETS_LOSSY: have it delay that
+    and lose some of it.
     """
 
     WALL_CLOCK = "wall-clock"
@@ -38,8 +40,13 @@ class Ability(StrEnum):
     ENSEMBLE = "zookeeper-ensemble"
     CLIENT_PROCESSES = "client-processes"
     CLIENT_LINKS = "client-links"
+    PACKETS_DROPPED = "packets-dropped"
+    PACKETS_THROTTLED = "packets-throttled"
+    PACKETS_LOSSY = "packets-lossy"
 
 
+# What the kernel must do to a node's packets (harness/packets.py).
+OF_PACKETS: Final = frozenset({Ability.PACKETS_DROPPED, Ability.PACKETS_THROTTLED, Ability.PACKETS_LOSSY})
 # Those that a node's disk must have from the start: its calls pass through the harness (harness/hosts/faulty.py).
 OF_DISKS: Final = frozenset(
     {

@@ -30,6 +30,7 @@ class Effect(StrEnum):
     PAUSED = "paused"
     ZOOKEEPER_LOST = "zookeeper-lost"
     ZOOKEEPER_WEAK = "zookeeper-weak"
+    PACKETS_IMPAIRED = "packets-impaired"
     LINKS_IMPAIRED = "links-impaired"
     PARTITIONED = "partitioned"
     CLIENTS_CUT = "cut-off-from-clients"
@@ -78,13 +79,22 @@ UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE, Effect.BIT_ROT}
 # Frames of these nodes' links are lost, late or wait: what is not answered is excused, and nothing else.
 ON_LINKS: Final = frozenset({Effect.PARTITIONED, Effect.LINKS_IMPAIRED, Effect.CLIENTS_CUT})
+# Clients do not reach the node, or hardly: nobody can tell by asking it whether it serves.
+UNREACHED: Final = frozenset({Effect.CLIENTS_CUT, Effect.PACKETS_IMPAIRED})
 # The node does not reach ZooKeeper, or not all of its servers: its session ends by its timeout alone.
 ON_ZOOKEEPER: Final = frozenset({Effect.ZOOKEEPER_LOST, Effect.ZOOKEEPER_WEAK})
 LASTING: Final = (
     DOWN
     | ON_LINKS
     | ON_ZOOKEEPER
-    | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.DISK_SLOW, Effect.PAUSED}
+    | {
+        Effect.CUT_OFF,
+        Effect.CLOCK_WRONG,
+        Effect.DISK_GONE,
+        Effect.DISK_SLOW,
+        Effect.PACKETS_IMPAIRED,
+        Effect.PAUSED,
+    }
 )
 
 

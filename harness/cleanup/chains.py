@@ -1,5 +1,5 @@
 """
-A chain of our own in iptables: packets of a run's ports are dropped there, and nothing else is ever changed.
+A chain of our own in iptables: packets of a run's nodes are dropped there, and nothing else is ever changed.
 
 The chain is named after the run, and INPUT and OUTPUT jump to it. Its first rules return every packet from or to a
 port of SSH, whatever comes after; a rule that names such a port is refused. Removing the chain, with both jumps,
@@ -16,6 +16,7 @@ import threading
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 
 if TYPE_CHECKING:  # the ledger's table of what to undo imports this module
@@ -47,60 +48,70 @@ class Chain:
         self._ledger = ledger
         self._ssh_ports = sorted({SSH_PORT, *ssh_ports})
         self._made = False
+        # Each node with one of its rules, in the order of the chain.
+        self._drops: list[tuple[str, tuple[str, ...]]] = []
         self._mutex = threading.Lock()
 
-    def drop(self, ports: Collection[int]) -> str:
+    def drop(self, node: str, listeners: Collection[Address]) -> None:
         """
-        Drop every packet from and to these TCP ports of this machine, until `clear`.
-
-        Returns:
-            What was done; `dropped` says later how many packets it met.
+        Drop every packet from and to these TCP listeners of a node, until `clear`.
 
         Raises:
             UsageError: A port is SSH's, or no port; nothing was done.
-            PreconditionError: iptables refuses; none of these ports' packets is dropped.
+            PreconditionError: iptables refuses; none of these packets is dropped.
         """
-        for port in ports:
-            if not 1 <= port <= _PORT_MAX:
-                raise UsageError(f"drop packets of port {port}: expected one from 1 to {_PORT_MAX}")
-            if port in self._ssh_ports:
-                raise UsageError(f"drop packets of port {port}: it is SSH's; expected a port of a node")
+        for listener in listeners:
+            if not 1 <= listener.port <= _PORT_MAX:
+                raise UsageError(f"drop packets of {listener}: expected a port from 1 to {_PORT_MAX}")
+            if listener.port in self._ssh_ports:
+                raise UsageError(f"drop packets of {listener}: the port is SSH's; expected a port of a node")
         with self._mutex:
             if not self._made:
                 self._make()
-            added: list[tuple[str, ...]] = []
+            added: list[tuple[str, tuple[str, ...]]] = []
             try:
-                for rule in (rule for port in ports for rule in _both(port, "DROP")):
+                for rule in (rule for listener in listeners for rule in _of(listener)):
                     self._do("-A", self.name, *rule)
-                    added.append(rule)
+                    added.append((node, rule))
             except PreconditionError:
-                for rule in added:
+                for _, rule in added:
                     _run("-D", self.name, *rule)
                 raise
-        return f"packets of TCP ports {', '.join(map(str, ports))} are dropped in {self.name}"
+            self._drops += added
 
-    def dropped(self) -> int:
-        """Return how many packets the rules have dropped since they were made."""
+    def stands(self, node: str) -> bool:
+        """Return True if iptables has all rules of a node, and it has one at least."""
         with self._mutex:
-            if not self._made:
+            rules = self._rules_of(node)
+            return bool(rules) and not any(_run("-C", self.name, *rule)[1] for rule in rules)
+
+    def dropped(self, node: str) -> int:
+        """Return how many packets the rules of a node have dropped since they were made."""
+        with self._mutex:
+            if not self._rules_of(node):
                 return 0
             text = self._do("-nvxL", self.name)
-        found = re.findall(r"^\s*(\d+)\s+\d+\s+DROP\s", text, flags=re.MULTILINE)
-        return sum(map(int, found))
+            found = re.findall(r"^\s*(\d+)\s+\d+\s+DROP\s", text, flags=re.MULTILINE)
+            return sum(int(count) for (of, _), count in zip(self._drops, found, strict=True) if of == node)
 
-    def clear(self) -> None:
-        """Drop nothing any more; what is left of the chain lets every packet pass."""
+    def clear(self, node: str) -> None:
+        """Drop no packet of a node any more."""
         with self._mutex:
-            if self._made:
-                self._do("-F", self.name)
-                self._pass_ssh()
+            for rule in self._rules_of(node):
+                self._do("-D", self.name, *rule)
+                self._drops.remove((node, rule))
+
+    def _rules_of(self, node: str) -> list[tuple[str, ...]]:
+        return [rule for of, rule in self._drops if of == node]
 
     def _make(self) -> None:
         entry = self._ledger.note("chain", name=self.name)
         with self._ledger.making():
             try:
                 self._do("-N", self.name)
-                self._pass_ssh()
+                for port in self._ssh_ports:
+                    for which in ("--dport", "--sport"):
+                        self._do("-A", self.name, "-p", "tcp", which, str(port), "-j", "RETURN")
                 for hook in _HOOKS:
                     self._do("-I", hook, "-p", "tcp", "-j", self.name)
             except PreconditionError:
@@ -108,11 +119,6 @@ class Chain:
                     self._ledger.done(entry)
                 raise
         self._made = True
-
-    def _pass_ssh(self) -> None:
-        for port in self._ssh_ports:
-            for rule in _both(port, "RETURN"):
-                self._do("-A", self.name, *rule)
 
     def _do(self, *words: str) -> str:
         said, problem = _run(*words)
@@ -142,9 +148,10 @@ def remove(name: str) -> str:
     return ""
 
 
-def _both(port: int, verdict: str) -> list[tuple[str, ...]]:
-    """Return the rules for packets to and from a port."""
-    return [("-p", "tcp", which, str(port), "-j", verdict) for which in ("--dport", "--sport")]
+def _of(listener: Address) -> list[tuple[str, ...]]:
+    """Return the rules for packets to and from a listener."""
+    ways = (("-d", "--dport"), ("-s", "--sport"))
+    return [("-p", "tcp", of, listener.host, at, str(listener.port), "-j", "DROP") for of, at in ways]
 
 
 def _run(*words: str) -> tuple[str, str]:

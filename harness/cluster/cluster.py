@@ -19,10 +19,10 @@ from harness.cluster.churned import ChurnedTopics
 from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
-from harness.cluster.partition import Partition
+from harness.cluster.partition import NOTED, Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
-from harness.effect import DOWN, Effect
-from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stopped, Stuck
+from harness.effect import DOWN, UNREACHED, Effect
+from harness.events import Event, Printed
 from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
@@ -31,9 +31,7 @@ from harness.workload.plan import ChurnPlan, Place
 
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
-_HEARD: Final = frozenset(
-    map(key_of_kind, (Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded))
-)
+_HEARD: Final = frozenset(map(key_of_kind, NOTED))
 
 
 class RunCancelled(Exception):
@@ -172,7 +170,7 @@ class Cluster:
         self.host.boot(name)
         self._await_alive(name, lambda: self.zookeeper_view.registered(name) not in (0, old), "registered anew")
         # A broker may register before it listens; of one that clients do not reach nobody can tell.
-        if name in self.addresses and name not in self.in_force.nodes({Effect.CLIENTS_CUT}):
+        if name in self.addresses and name not in self.in_force.nodes(UNREACHED):
             self._await_alive(name, lambda: probe.serves(self.addresses[name]), "serving")
         session = self.zookeeper_view.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
@@ -214,7 +212,7 @@ class Cluster:
         Paused nodes, zombies and those that clients do not reach are left out unless no other node runs.
         """
         running = [name for name in self.ids if name not in self.down]
-        away = self.in_force.nodes({Effect.PAUSED, Effect.CUT_OFF, Effect.CLIENTS_CUT})
+        away = self.in_force.nodes({Effect.PAUSED, Effect.CUT_OFF, *UNREACHED})
         able = [name for name in running if name not in away]
         # Clients ask at any time, and go on while ZooKeeper does not answer.
         try:

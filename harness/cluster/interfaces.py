@@ -17,6 +17,7 @@ from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.cluster.target import PartitionTruth
 from harness.logdir.scan import ReplicaLog
+from harness.packets import Packets
 
 T = TypeVar("T")
 
@@ -104,6 +105,18 @@ class Machines(Protocol):
 
     def disk_state(self, name: str) -> str:
         """Return what is wrong with the node's disk now, as the disk says: one of DiskError, "" for nothing."""
+
+    def impair_packets(self, name: str, how: Packets) -> None:
+        """Let this become of the node's packets from now on."""
+
+    def packets_impaired(self, name: str, how: Packets) -> bool:
+        """Return True if this becomes of the node's packets now, as the machine says."""
+
+    def packets_met(self, name: str, how: Packets) -> int:
+        """Return how many packets of the node it was done to so far."""
+
+    def pass_packets(self, name: str, how: Packets) -> None:
+        """Let the node's packets pass again."""
 
     def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """

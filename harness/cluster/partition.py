@@ -6,13 +6,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from harness.cluster import probe
 from harness.cluster.interfaces import Machines, ZooKeeperView
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stopped, Stuck
+from harness.events import (
+    Awaiting,
+    Commanded,
+    Corrupt,
+    Event,
+    Follower,
+    Leader,
+    Printed,
+    Repaired,
+    Started,
+    Stopped,
+    Stuck,
+    Truncate,
+)
 from harness.logdir.scan import ReplicaLog
 from harness.workload.plan import Place
+
+# The events that `note` understands.
+NOTED: Final = (
+    *(Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded),
+    *(Corrupt, Repaired, Truncate),
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +57,8 @@ class Partition:
     _heard: dict[str, int] = field(default_factory=dict)
     _stuck: set[str] = field(default_factory=set)
     _awaiting: set[str] = field(default_factory=set)
+    # Node -> the first offsets of the batches that it reported as damaged, and has not copied again.
+    _damaged: dict[str, set[int]] = field(default_factory=dict)
 
     # --- files and ZooKeeper ---------------------------------------------------------------------------------
     def log(self, name: str) -> ReplicaLog | None:
@@ -107,7 +129,14 @@ class Partition:
                     self._note_moving(name)
             case Started():
                 self._leads_in.pop(name, None)
+                self._damaged.pop(name, None)  # it finds and reports it anew
                 self._note_moving(name)
+            case Corrupt(base=base):
+                self._damaged.setdefault(name, set()).add(base)
+            case Repaired(base=base):
+                self._damaged.get(name, set()).discard(base)
+            case Truncate(to=to):
+                self._damaged[name] = {base for base in self._damaged.get(name, ()) if base < to}
             case Stopped():  # its topic was deleted, and epochs begin anew with the next one
                 self._leads_in.pop(name, None)
                 self._heard.pop(name, None)
@@ -159,6 +188,18 @@ class Partition:
     def in_sync(self) -> bool:
         """Return True if the ISR is all replicas."""
         return self.isr() == frozenset(self.replicas)
+
+    def successor(self) -> str:
+        """
+        Return who should lead so that the ISR can become whole, "" if the leader may go on.
+
+        A leader keeps a damaged batch, and a follower that has yet to copy it never gets it (docs/bit-rot.md).
+        """
+        leader = self.leader()
+        if leader is None or not self._damaged.get(leader) or self.in_sync():
+            return ""
+        isr = self.isr()
+        return next((name for name in self.replicas if name in isr and not self._damaged.get(name)), "")
 
     def lacking(self) -> str:
         """Return what is missing for the partition to be whole."""

@@ -40,6 +40,7 @@ from harness.logdir.data import DataFolder
 from harness.logdir.log_end import quick_end
 from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
+from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.zookeeper.view import RealZooKeeperView
 
@@ -162,6 +163,22 @@ class RealMachines:
     def mend_disk(self, name: str) -> str:
         """Let the node's disk work again; return what it refused meanwhile."""
         return self._host.mend_disk(name)
+
+    def impair_packets(self, name: str, how: Packets) -> None:
+        """Let this become of the node's packets from now on."""
+        self._host.impair_packets(name, how)
+
+    def packets_impaired(self, name: str, how: Packets) -> bool:
+        """Return True if this becomes of the node's packets now, as the kernel says."""
+        return self._host.packets_impaired(name, how)
+
+    def packets_met(self, name: str, how: Packets) -> int:
+        """Return how many packets of the node it was done to so far."""
+        return self._host.packets_met(name, how)
+
+    def pass_packets(self, name: str, how: Packets) -> None:
+        """Let the node's packets pass again."""
+        self._host.pass_packets(name, how)
 
     def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """

@@ -20,6 +20,7 @@ from harness.cleanup.ledger import Ledger
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.launch import Address, Launch, Place
+from harness.packets import Packets
 from harness.zookeeper.server import Server
 
 
@@ -146,6 +147,18 @@ class Host(Protocol):
 
     def mend_disk(self, name: str) -> str:
         """Let the node's disk work again; return what it refused meanwhile, "" for nothing."""
+
+    def impair_packets(self, name: str, how: Packets) -> None:
+        """Let this become of the node's packets from now on, by the kernel; after a restart of the node too."""
+
+    def packets_impaired(self, name: str, how: Packets) -> bool:
+        """Return True if this becomes of the node's packets now, as the kernel says."""
+
+    def packets_met(self, name: str, how: Packets) -> int:
+        """Return how many packets of the node it was done to so far."""
+
+    def pass_packets(self, name: str, how: Packets) -> None:
+        """Let the node's packets pass again."""
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """

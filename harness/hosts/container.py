@@ -143,6 +143,10 @@ class NodeContainer:
             raise PreconditionError(f"resume {self.name}: the engine reports that it is still paused")
         return "container runs"
 
+    def process(self) -> int:
+        """Return the pid of its first process, as this machine sees it."""
+        return int(self._running("look for the process of")["Pid"])
+
     def ask_clocks(self) -> Callable[[], str]:
         """SIGQUIT it, at which it prints its clocks; return what says what it has printed since."""
         self._running("ask for the clocks of")

@@ -20,17 +20,20 @@ from typing import Any, Final
 from docker.errors import APIError, ContainerError, DockerException
 from docker.types import IPAMConfig, IPAMPool, Mount
 
+from harness.ability import Ability
 from harness.cleanup import engine
 from harness.cleanup.ledger import runs_dir
 from harness.clocks import Which
-from harness.hosts import faketime, images
+from harness.hosts import faketime, images, shaping
 from harness.hosts.container import CONF, FAKETIME, LIBRARY, NodeContainer, Shape, faketime_mount
 from harness.hosts.disks import Owner
 from harness.hosts.engine_watch import EngineWatch
 from harness.hosts.nodes import ZOOKEEPER, NodesHost
+from harness.hosts.packets import Reached, why_not
 from harness.hosts.site import write_files
 from harness.launch import Address, Launch, Place, Runtime
 from harness.model import FencepostError, UsageError
+from harness.packets import NEEDS
 from harness.zookeeper import server
 from harness.zookeeper.server import Server
 
@@ -156,6 +159,7 @@ class DockerHost(NodesHost[NodeContainer]):
         """Make a node's disk and choose its address; its container is created at its start."""
         ip = self._add(name, disk=disk, fails=fails)
         client, internal = Address(host=ip, port=CLIENT_PORT), Address(host=ip, port=INTERNAL_PORT)
+        self._listeners[name] = client, internal
         return Place(
             data_dir="/data",
             conf_dir=CONF,
@@ -174,6 +178,7 @@ class DockerHost(NodesHost[NodeContainer]):
         if launch.clocks is not None:
             self._clock(name).begin(launch.clocks)
         self._node(name).start(launch)
+        self._packets.restore(name, self._reached(name))
 
     def close(self) -> None:
         """
@@ -205,6 +210,16 @@ class DockerHost(NodesHost[NodeContainer]):
             lost = f"{found}; expected it until the end of the run"
         if lost or left:
             raise FencepostError("; then ".join(filter(None, (lost, left))))
+
+    def _lacks_packets(self, ability: Ability) -> str:
+        return why_not(next(how for how, needed in NEEDS.items() if needed is ability))
+
+    def _reached(self, name: str) -> Reached:
+        """Return how packets reach a node: over the interface of its container, and nothing else does."""
+        node = self._node(name)
+        return Reached(
+            listeners=self._listeners.get(name, ()), interface=lambda: shaping.interface_of(node.process())
+        )
 
     def _lacks_clocks(self) -> str:
         """Try it in a container of each image, once for each engine and image."""

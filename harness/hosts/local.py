@@ -12,7 +12,7 @@ Nodes as processes of this machine, on loopback unless another address of it is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -43,14 +43,16 @@ class LocalHost(NodesHost[NodeProcess]):
         drain: Callable[[str], None] | None = None,
         ports: range | None = None,
         address: str = LOOPBACK,
+        ssh_ports: Collection[int] = (),
     ) -> None:
         """
         See harness.hosts.MakeHost.
 
         Args:
             address: The address of this machine on which nodes listen.
+            ssh_ports: Ports of which no packet is ever dropped, besides 22.
         """
-        super().__init__("local", run_dir, power_tier=power_tier, drain=drain)
+        super().__init__("local", run_dir, power_tier=power_tier, drain=drain, ssh_ports=ssh_ports)
         self._range = ports
         self._listens_on = address
         self._ports: PortClaims | None = None
@@ -118,7 +120,7 @@ class LocalHost(NodesHost[NodeProcess]):
         """Make a node's disk and claim its ports."""
         data = self._site.add_disk(name, disk=disk, fails=fails).mounted
         self._add(name)
-        client, internal = self._address(), self._address()
+        client, internal = self._listeners[name] = self._address(), self._address()
         return Place(
             data_dir=str(data),
             conf_dir=str(self._site.folder("nodes", name, "conf")),

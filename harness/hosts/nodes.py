@@ -6,23 +6,26 @@ Each host adds `open`, `start_zookeeper`, `add_node`, `start` and `close`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from random import Random
 from typing import Final, Generic, Protocol, TypeVar
 
 from harness import limits
-from harness.ability import Ability
+from harness.ability import OF_PACKETS, Ability
 from harness.beneath import Folder
+from harness.cleanup.chains import Chain
 from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.hosts import faketime
+from harness.hosts.packets import NodePackets, Reached, why_not
 from harness.hosts.site import Site
 from harness.hosts.trees import exchange
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
+from harness.packets import Packets
 from harness.zookeeper import server
 
 ZOOKEEPER: Final = "zookeeper"
@@ -69,9 +72,20 @@ class NodesHost(Generic[N]):
     java = ""
 
     def __init__(
-        self, name: str, run_dir: Path, *, power_tier: str | None, drain: Callable[[str], None] | None
+        self,
+        name: str,
+        run_dir: Path,
+        *,
+        power_tier: str | None,
+        drain: Callable[[str], None] | None,
+        ssh_ports: Collection[int] = (),
     ) -> None:
-        """See harness.hosts.MakeHost."""
+        """
+        See harness.hosts.MakeHost.
+
+        Args:
+            ssh_ports: Ports of which no packet is ever dropped, besides 22.
+        """
         self.name = name
         self.power_tier = ""
         self._site = Site(run_dir, power_tier=power_tier, drain=drain)
@@ -79,6 +93,9 @@ class NodesHost(Generic[N]):
         # Node -> how many disks it has lost.
         self._lost: dict[str, int] = {}
         self._clocks: dict[str, faketime.NodeClock] = {}
+        # Node -> where it listens, for clients and for other brokers.
+        self._listeners: dict[str, tuple[Address, ...]] = {}
+        self._packets = NodePackets(lambda: Chain(self.ledger, ssh_ports))
 
     @property
     def reaped(self) -> Reaped:
@@ -107,6 +124,8 @@ class NodesHost(Generic[N]):
         """Return what this machine lacks for it, "" for nothing."""
         if ability in EVERYWHERE:
             return ""
+        if ability in OF_PACKETS:
+            return self._lacks_packets(ability)
         if ability in (Ability.WALL_CLOCK, Ability.CLOCKS):
             return self._lacks_clocks()
         return self._site.lacks(ability)
@@ -142,6 +161,11 @@ class NodesHost(Generic[N]):
     def ask_clocks(self, name: str) -> Callable[[], str]:
         """Send the node's process the signal at which it prints its clocks; return what it has printed since."""
         return self._node(name).ask_clocks()
+
+    def _lacks_packets(self, ability: Ability) -> str:
+        if ability is Ability.PACKETS_DROPPED:
+            return why_not(Packets.DROPPED)
+        return "its nodes share the interface of the machine; expected one for each, as the host docker has"
 
     def _lacks_clocks(self) -> str:
         return faketime.lacks()
@@ -181,6 +205,29 @@ class NodesHost(Generic[N]):
     def mend_disk(self, name: str) -> str:
         """Let the node's disk work again; return what it refused meanwhile."""
         return self._site.disk(name).mend(self._node(name))
+
+    def impair_packets(self, name: str, how: Packets) -> None:
+        """Let this become of the node's packets from now on, after a restart of the node too."""
+        self._packets.impair(name, self._reached(name), how)
+
+    def packets_impaired(self, name: str, how: Packets) -> bool:
+        """Return True if this becomes of the node's packets now, as the kernel says."""
+        return self._packets.stands(name, self._reached(name), how)
+
+    def packets_met(self, name: str, how: Packets) -> int:
+        """Return how many packets of the node it was done to, of an interface since the node's last start."""
+        if how is not Packets.DROPPED and not self.alive(name):
+            return 0
+        return self._packets.met(name, self._reached(name), how)
+
+    def pass_packets(self, name: str, how: Packets) -> None:
+        """Let the node's packets pass again."""
+        self._packets.clear(name, self._reached(name), how, alive=self.alive(name))
+
+    def _reached(self, name: str) -> Reached:
+        """Return how packets reach a node: at its listeners, over an interface that it shares."""
+        self._node(name)
+        return Reached(listeners=self._listeners.get(name, ()))
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""

@@ -30,6 +30,7 @@ from harness.hosts.remote.station import JAVA, Station
 from harness.hosts.site import TIERS
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, PreconditionError, UsageError
+from harness.packets import Packets
 from harness.zookeeper.server import Server
 
 # Names the list of machines where no option does.
@@ -249,17 +250,21 @@ class SshHost:
         """Return everything that the node's processes have printed so far."""
         return self._station(name).log_text(name)
 
-    def drop(self, name: str) -> str:
-        """Drop every packet from and to the node's two ports, in a chain of the run's own; needs root there."""
-        return self._station(name).act("drop", name)
+    def impair_packets(self, name: str, how: Packets) -> None:
+        """Let this become of the node's packets from now on, on its machine."""
+        self._station(name).act("impair_packets", name, how=how)
 
-    def dropped(self, name: str) -> int:
-        """Return how many packets were dropped on the node's machine: the evidence of `drop`."""
-        return self._station(name).dropped()
+    def packets_impaired(self, name: str, how: Packets) -> bool:
+        """Return True if this becomes of the node's packets now, as its machine's kernel says."""
+        return self._station(name).packets_impaired(name, how)
 
-    def pass_again(self, name: str) -> str:
-        """Undo every `drop` on the node's machine."""
-        return self._station(name).act("pass", name)
+    def packets_met(self, name: str, how: Packets) -> int:
+        """Return how many packets of the node it was done to so far."""
+        return self._station(name).packets_met(name, how)
+
+    def pass_packets(self, name: str, how: Packets) -> None:
+        """Let the node's packets pass again."""
+        self._station(name).act("pass_packets", name, how=how)
 
     def close(self) -> None:
         """

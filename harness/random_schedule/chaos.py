@@ -61,8 +61,8 @@ LINES_MAX: Final = limits.SCENARIO_LINES_MAX - 100
 LEFT_OUT: Final = "-"
 
 # Moves that change links; all are undone by `settle`.
-HOLD, DELAY, DOUBLE = "hold", "delay", "double"
-LINK_MOVES: Final = (HOLD, DELAY, DOUBLE)
+HOLD, HOLD_COMMAND, DELAY, DOUBLE = "hold", "hold-command", "delay", "double"
+LINK_MOVES: Final = (HOLD, HOLD_COMMAND, DELAY, DOUBLE)
 _HELD: Final = (
     ("requests", "LeaderAndIsr"),
     ("requests", "Fetch"),
@@ -208,7 +208,7 @@ class _Drawing:
 
     def _undo(self, kind: str) -> Act | None:
         if kind in LINK_MOVES:
-            return ReleaseAll() if kind == HOLD else None
+            return ReleaseAll() if kind in (HOLD, HOLD_COMMAND) else None
         undoes = self._undoes[kind]
         return Inject(undoes, (self._chance.choice(("one", "all")),)) if undoes else None
 
@@ -220,6 +220,8 @@ class _Drawing:
         match kind:
             case "hold":
                 return Hold(direction, api, src, dst)
+            case "hold-command":  # who does not learn that another leads goes on leading
+                return Hold(*_HELD[0], ANY, node)
             case "delay":
                 return Delay(direction, api, src, dst, Decimal(f"{chance.uniform(*_DELAY_S):.3f}"))
             case _:

@@ -38,6 +38,7 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.PAUSED: "paused",
     Effect.ZOOKEEPER_LOST: "ZooKeeper lost",
     Effect.ZOOKEEPER_WEAK: "ZooKeeper weak",
+    Effect.PACKETS_IMPAIRED: "packets impaired",
     Effect.LINKS_IMPAIRED: "links impaired",
     Effect.PARTITIONED: "partitioned",
     Effect.CLIENTS_CUT: "no clients",

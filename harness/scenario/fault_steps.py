@@ -7,6 +7,7 @@ An injection that fails is recorded with its error, and raised.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -16,9 +17,10 @@ from harness.cluster.fault import Fault, heal, inject, undone_by
 from harness.cluster.in_force import FaultInForce
 from harness.effect import Effect, Nature
 from harness.events import Injection
-from harness.model import FencepostError, OpType
+from harness.model import FencepostError, OpType, PreconditionError
 from harness.scenario.file import Step
 from harness.scenario.steps import Act, Inject
+from harness.workload.plan import Place
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,6 +86,12 @@ class FaultSteps:
             if found in in_force and found.effect.is_down:
                 attempt(found)
         return failed
+
+    def elect(self, place: Place, name: str) -> None:
+        """Have a replica lead a partition, if the controller can; a refusal is in the history."""
+        moves = next(fault for fault in self.faults.values() if fault.effect is Effect.LEADER_MOVED)
+        with self.cluster.naming(place), suppress(PreconditionError):
+            self.inject(moves, [name])
 
     def unhealed(self) -> list[str]:
         """

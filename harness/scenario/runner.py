@@ -35,6 +35,7 @@ from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
 from harness.scenario.steps import Act, Await, Inject, Pass, Produce, Read, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
+from harness.workload.plan import Place
 
 _log = logging.getLogger(__name__)
 
@@ -238,8 +239,30 @@ class Play:
     def _settle(self) -> None:
         """Undo everything and wait until the cluster is whole; raise PreconditionError if it is not in time."""
         self._undo_all()
+        self._await_with_relief(self._is_settled)
+
+    def _await_with_relief(self, condition: Callable[[], bool]) -> None:
+        """
+        Wait for a condition; have another replica lead where a damaged leader keeps it from coming, once an epoch.
+
+        An operator would do the same: nothing else helps a follower that needs what its leader cannot give.
+        """
+        relieved: set[tuple[Place, int]] = set()
+
+        def due() -> list[tuple[Partition, int]]:
+            led = ((each, each.truth()) for each in self.cluster.partitions if each.successor())
+            found = [(each, truth.leader_epoch) for each, truth in led if truth is not None]
+            return [(each, epoch) for each, epoch in found if (each.place, epoch) not in relieved]
+
         within_s = self.scenario.settings.heal_within_s
-        self.cluster.await_(self._is_settled, self.conditions.lacking, within_s)
+        while True:
+            self.cluster.await_(lambda: condition() or bool(due()), self.conditions.lacking, within_s)
+            if condition():
+                return
+            for partition, epoch in due():
+                relieved.add((partition.place, epoch))
+                if name := partition.successor():
+                    self.fault_steps.elect(partition.place, name)
 
     def _undo_all(self) -> list[tuple[FaultInForce, FencepostError]]:
         """Undo every rule of a link and every fault; return the faults that could not be undone."""
@@ -292,9 +315,8 @@ class Play:
     def _await_whole(self, without: Collection[str]) -> None:
         """Wait until each replica, except `without`, has caught up with the leader or reports that it cannot."""
         self._await_produced()
-        within_s = self.scenario.settings.heal_within_s
-        self.cluster.await_(lambda: self.conditions.whole(without), self.conditions.lacking, within_s)
-        self._await_churned(within_s)
+        self._await_with_relief(lambda: self.conditions.whole(without))
+        self._await_churned(self.scenario.settings.heal_within_s)
 
     def _await_churned(self, within_s: float) -> None:
         """Wait until churned topics are whole; a replica that is left of one that is gone is judged, no hang."""

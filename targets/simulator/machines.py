@@ -11,6 +11,7 @@ from harness.clocks import Moment, Reading, Setting, Which
 from harness.cluster.disk_error import SLOW_MS, DiskError
 from harness.logdir.scan import ReplicaLog
 from harness.model import PreconditionError
+from harness.packets import Packets
 from targets.broker.core.messages import TopicPartition
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.node import Node
@@ -165,6 +166,22 @@ class SimMachines:
     def mend_disk(self, name: str) -> str:
         """Have the node's disk report no error any more; return what failed meanwhile."""
         return self._world.nodes[name].disk.errors.mend()
+
+    def impair_packets(self, name: str, how: Packets) -> None:
+        """Let this become of the node's packets from now on, after a restart of the node too."""
+        self._world.network.impairments[name, how] = 0
+
+    def packets_impaired(self, name: str, how: Packets) -> bool:
+        """Return True if this becomes of the node's packets now."""
+        return (name, how) in self._world.network.impairments
+
+    def packets_met(self, name: str, how: Packets) -> int:
+        """Return how many packets of the node it was done to so far."""
+        return self._world.network.impairments.get((name, how), 0)
+
+    def pass_packets(self, name: str, how: Packets) -> None:
+        """Let the node's packets pass again."""
+        self._world.network.let_pass(name, how)
 
     def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """Flip a byte of a replica's log or checkpoint, in the page cache and on the medium."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, Record, Reset, Wake
 from harness.fabric.core.links import LinkCore
 from harness.fabric.core.rules import CLIENTS
+from harness.packets import LATE_MS, LOST_PERCENT, Packets
 from targets.broker.core.messages import Request
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.pipe import ANSWERS, DIRECTIONS, REQUESTS, End, Frame, Pipe
@@ -29,6 +30,13 @@ class Latency:
     high_ns: int = NS_PER_MS // 10
 
 
+# What a frame takes of a throttled interface, and how long it waits for its turn at the most; and TCP's least time
+# until it sends a packet again, on Linux.
+THROTTLED_MS: Final = 20
+QUEUED_MS: Final = 2_000
+SENT_AGAIN_MS: Final = 200
+
+
 class Network:
     """
     All connections of a world.
@@ -37,6 +45,7 @@ class Network:
         ends: the endpoints that open or accept connections, by name.
         record: None while no history listens.
         refused: the number of refused connections.
+        impairments: what becomes of the packets of nodes, and of how many frames it has.
         dialled: the number of connections that were ever opened, which is the number of the newest.
     """
 
@@ -46,6 +55,7 @@ class Network:
         self.record: Recorder | None = None
         self.core = LinkCore()
         self.refused = 0
+        self.impairments: dict[tuple[str, Packets], int] = {}
         self._clock = clock
         self._low_ns = latency.low_ns
         self._span_ns = latency.high_ns - latency.low_ns
@@ -82,7 +92,10 @@ class Network:
         lane = pipe.lanes[direction]
         if pipe.over or not lane.open or (direction == ANSWERS and not pipe.takes_answer(tag)):
             return
-        due = max(self._clock.now_ns + self._draw(), lane.last_due_ns)
+        due = self._clock.now_ns + self._draw()
+        if self.impairments:
+            due = self._due_ns(pipe.receiver(direction), due, lane.last_due_ns)
+        due = max(due, lane.last_due_ns)
         lane.last_due_ns = due
         lane.frames.append(Frame(due, pipe.link, DIRECTIONS[direction], body, request, tag, end=end))
         if lane.planned_ns < 0:
@@ -131,6 +144,33 @@ class Network:
     def _draw(self) -> int:
         return self._low_ns + int(self._clock.random.random() * self._span_ns) if self._span_ns else self._low_ns
 
+    def let_pass(self, name: str, how: Packets) -> None:
+        """Let packets of a node pass again; TCP sends those that were dropped once more."""
+        if self.impairments.pop((name, how), None) is not None:
+            self._wake()
+
+    def _due_ns(self, receiver: str, due_ns: int, last_due_ns: int) -> int:
+        """Return when a frame arrives that would be due then, by what becomes of its receiver's packets."""
+        if (receiver, Packets.LOSSY) in self.impairments:
+            self.impairments[receiver, Packets.LOSSY] += 1
+            chance = self._clock.random
+            late_ms = chance.uniform(0, 2 * LATE_MS)
+            late_ms += SENT_AGAIN_MS if chance.random() < LOST_PERCENT / 100 else 0
+            due_ns += round(late_ms * NS_PER_MS)
+        due_ns = max(due_ns, last_due_ns)
+        if (receiver, Packets.THROTTLED) in self.impairments:
+            self.impairments[receiver, Packets.THROTTLED] += 1
+            due_ns = min(due_ns + THROTTLED_MS * NS_PER_MS, self._clock.now_ns + QUEUED_MS * NS_PER_MS)
+        return due_ns
+
+    def _dropped(self, pipe: Pipe) -> bool:
+        """Return True, and count the frame, if packets of the node that accepted its connection are dropped."""
+        key = (pipe.dst, Packets.DROPPED)
+        if key not in self.impairments:
+            return False
+        self.impairments[key] += 1
+        return True
+
     def _plan(self, pipe: Pipe, direction: int, at_ns: int) -> None:
         pipe.lanes[direction].planned_ns = at_ns
         self._clock.at(at_ns, ("frame", pipe.number, direction, at_ns))
@@ -147,7 +187,7 @@ class Network:
             return
         lane = pipe.lanes[direction]
         lane.planned_ns = -1
-        if not lane.frames:
+        if not lane.frames or (self.impairments and self._dropped(pipe)):
             return
         if self.core.rules.idle or (pipe.outside and not self.core.rules.cuts):  # the core would pass them
             frame = lane.frames.popleft()

@@ -84,6 +84,18 @@ def _on_links(word: str, node: str = "B", *, seen: str = FRAMES) -> Shown:
     )
 
 
+def _on_packets(word: str, node: str) -> Shown:
+    """Return a fault of the packets of a node, to which another sends."""
+    return Shown(
+        node=node,
+        seen=f"packets {word}: [1-9]",
+        pretended="{fault} {node}: its packets pass; expected some of them to be dropped or late",
+        undo="pass-packets",
+        undone=f"{{fault}}: packets {word}: [1-9]",
+        after=(COPIED,),
+    )
+
+
 def _of_clocks(seen: str) -> Shown:
     return Shown(seen=seen, pretended=CLOCK, undo="clock-right", undone=RIGHT)
 
@@ -172,6 +184,13 @@ SHOWN: Final[dict[str, Shown]] = {
     "slow-link": _on_links("late"),
     "lossy-link": _on_links("lost"),
     "reconnect": _undoing("partition-isolate", "partition-isolate: frames lost: .*; open again: "),
+    "drop-packets": _on_packets("dropped", "A"),
+    "throttle": replace(_on_packets("made to wait", "A"), busy=True),
+    "lossy-packets": _on_packets("late or lost", "A"),
+    "pass-packets": replace(
+        _undoing("drop-packets", "drop-packets: packets dropped: [1-9]"), before=("drop-packets A",), node="A",
+        pretended="drop-packets A: still in force after its healing",
+    ),
     "zookeeper-outage": _of_zookeeper(
         "servers frozen|; srvr is not answered",
         "{fault} {node}: ZooKeeper answers; expected it out", "now ",

@@ -17,7 +17,7 @@ from targets.broker_target import TARGET
 _FILE = """\
 title    A test
 source   a test
-nodes    A B replicas, C controller
+nodes    {nodes}
 records  m1 2, m2 1, m3 1
 {settings}
 {head}
@@ -27,10 +27,17 @@ expect kip380, hw, kip101: none
 
 
 def played(
-    name: str, steps: str, protocol: str = "kip380", *, settings: str = "", head: str = "", seed: int = 1
+    name: str,
+    steps: str,
+    protocol: str = "kip380",
+    *,
+    settings: str = "",
+    head: str = "",
+    seed: int = 1,
+    nodes: str = "A B replicas, C controller",
 ) -> tuple[RunResult, Sequence[Op]]:
-    """Return the result and the history of a written scenario of two replicas, A leading first."""
-    text = _FILE.format(settings=f"settings {settings}" if settings else "", head=head, steps=steps)
+    """Return the result and the history of a written scenario, of two replicas if not named, A leading first."""
+    text = _FILE.format(nodes=nodes, settings=f"settings {settings}" if settings else "", head=head, steps=steps)
     scenario = parse(name, text, name, NEMESES)
     spec = RunSpec(
         target=TARGET.name,

@@ -48,6 +48,15 @@ def test_follower_that_has_no_copy_yet_gets_what_is_before_the_damage_and_no_mor
     assert {Kind.STUCK, Kind.BIT_ROT} == {anomaly.kind for anomaly in result.anomalies}
 
 
+def test_cluster_whose_damaged_leader_keeps_a_follower_from_catching_up_is_whole_under_another_leader() -> None:
+    steps = f"{ON_BOTH}stop C\nexpire C\nawait isr = A B\nlose-disk C\n{FAULT} A\nrestart C\nsettle\n"
+    result, ops = played(FAULT, steps, settings=SMALL, nodes="A B C replicas, D controller")
+    assert Verdict.VALID is result.verdict, result.anomalies
+    assert [("A", 0, "leader")] == reports(ops)
+    assert seen(ops, "elect").startswith("broker ")
+    assert ["A"] == [op.process for op, _ in events_of(ops, Repaired)]
+
+
 def test_log_of_one_segment_has_none_that_is_closed() -> None:
     _, ops = played(FAULT, f"produce m1 acks=all\n{FAULT} A\n")
     assert "no closed segment with a batch of log-0" in refused(ops, FAULT)

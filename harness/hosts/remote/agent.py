@@ -32,8 +32,6 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from harness.ability import Ability
 from harness.beneath import Folder
-from harness.cleanup import chains
-from harness.cleanup.chains import Chain
 from harness.cleanup.ledger import reap
 from harness.cleanup.state import state_dir
 from harness.cleanup.undo import UNDO
@@ -48,6 +46,7 @@ from harness.hosts.remote.guard import Guard
 from harness.java import Java, find_java
 from harness.launch import Launch, Place, Runtime
 from harness.model import FencepostError, PreconditionError, UsageError
+from harness.packets import Packets
 
 # How often the guard tries to undo what is left.
 HEAL_TRIES_MAX: Final = 3
@@ -63,7 +62,6 @@ class Agent:
         self._output = output
         self._ssh_ports = ssh_ports
         self._host: LocalHost | None = None
-        self._chain: Chain | None = None
         self._places: dict[str, Place] = {}
         self._changes: dict[str, Changes] = {}
         self._logs: dict[str, int] = {}
@@ -95,9 +93,10 @@ class Agent:
             "unlink": self._unlink,
             "data": lambda call: self._changes[call["name"]].parts(),
             "log": self._log,
-            "drop": self._drop,
-            "dropped": lambda _: {"packets": self._chain.dropped() if self._chain else 0},
-            "pass": self._pass,
+            "impair_packets": self._impair_packets,
+            "packets_impaired": lambda call: {"stands": self._local.packets_impaired(*_packets(call))},
+            "packets_met": lambda call: {"packets": self._local.packets_met(*_packets(call))},
+            "pass_packets": self._pass_packets,
             "close": self._close,
         }
 
@@ -138,10 +137,10 @@ class Agent:
             drain=self._drain,
             ports=None if span is None else range(span[0], span[1] + 1),
             address=call["address"],
+            ssh_ports=self._ssh_ports,
         )
         self._host.open()
         self._host.ledger.note("directory", path=str(self._run_dir))
-        self._chain = Chain(self._host.ledger, self._ssh_ports)
         return {
             "tier": self._host.power_tier,
             "reason": self._host.power_reason,
@@ -237,17 +236,12 @@ class Agent:
                 self._logs[name] = self._logs.get(name, 0) + len(piece)
                 yield {}, piece
 
-    def _drop(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        if why := chains.why_not():
-            raise UsageError(f"drop packets: {why}; expected root and iptables")
-        assert self._chain is not None, "open comes first"
-        place = self._places[call["name"]]
-        return {"seen": self._chain.drop((place.client.port, place.internal.port))}
+    def _impair_packets(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._local.impair_packets(*_packets(call))
+        return {}
 
-    def _pass(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
-        del call
-        if self._chain is not None:
-            self._chain.clear()
+    def _pass_packets(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._local.pass_packets(*_packets(call))
         return {}
 
     def _close(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -294,6 +288,11 @@ class Agent:
         with self._writing:
             self._output.write(wire.MARK if message is None else wire.pack(message, payload))
             self._output.flush()
+
+
+def _packets(call: Mapping[str, Any]) -> tuple[str, Packets]:
+    """Return the node that a call names, and what becomes of its packets."""
+    return str(call["name"]), Packets(call["how"])
 
 
 @cache

@@ -33,6 +33,7 @@ from harness.hosts.remote.mirror import Mirror
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, UsageError
+from harness.packets import Packets
 
 # The oldest Python that runs the agent and our broker.
 PYTHON_MIN: Final = (3, 11)
@@ -178,9 +179,13 @@ class Station:
         """Return the files of the node's disk there that are not durable."""
         return tuple(map(str, self._calls.call("unflushed", name=name)["files"]))
 
-    def dropped(self) -> int:
-        """Return how many packets the machine's chain has dropped."""
-        return int(self._calls.call("dropped")["packets"])
+    def packets_impaired(self, name: str, how: Packets) -> bool:
+        """Return True if this becomes of the node's packets now, as the kernel there says."""
+        return bool(self._calls.call("packets_impaired", name=name, how=how)["stands"])
+
+    def packets_met(self, name: str, how: Packets) -> int:
+        """Return how many packets of the node it was done to so far."""
+        return int(self._calls.call("packets_met", name=name, how=how)["packets"])
 
     def data(self, name: str) -> Path:
         """Bring the copy of a node's data up to date; return its folder."""
