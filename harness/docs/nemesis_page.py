@@ -29,6 +29,9 @@ _NEEDED: Final[Mapping[Ability, str]] = {
     Ability.DISK_READ_ERRORS: "FUSE",
     Ability.DISK_READ_ONLY: "FUSE, or a loop filesystem",
     Ability.DISK_SLOW: "FUSE",
+    Ability.PACKETS_DROPPED: "root, iptables",
+    Ability.PACKETS_THROTTLED: "root, tc, an interface for each node",
+    Ability.PACKETS_LOSSY: "root, tc, netem, an interface for each node",
 }
 YES: Final = "yes"
 REFUSED: Final = "refused"

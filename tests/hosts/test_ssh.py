@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness import limits
+from harness.ability import Ability
 from harness.cleanup import mounts
 from harness.cleanup.process import until
 from harness.launch import Launch
 from harness.model import PreconditionError, UsageError
+from harness.packets import Packets
 from harness.zookeeper import server
 from tests.hosts.conftest import MakeSsh, launched, start_ready
 from tests.hosts.sshds import Sshd, is_clean, rules
@@ -192,14 +194,18 @@ def test_chain_drops_a_nodes_packets_and_is_gone_with_its_run(make_ssh: MakeSsh,
     host = make_ssh([root_machine])
     place = host.add_node("A", disk=False)
     assert _connects(place.client.host, place.client.port)
-    assert "are dropped in FENCEPOST-" in host.drop("A")
+    assert "" == host.lacks(Ability.PACKETS_DROPPED)
+    assert not host.packets_impaired("A", Packets.DROPPED)
+    host.impair_packets("A", Packets.DROPPED)
     assert [False, False] == [_connects(each.host, each.port) for each in (place.client, place.internal)]
-    assert host.dropped("A") >= 2
+    assert host.packets_impaired("A", Packets.DROPPED)
+    assert host.packets_met("A", Packets.DROPPED) >= 2
     # SSH goes on, and so does what is not the node's.
     assert host.alive("A") is False
-    host.pass_again("A")
+    host.pass_packets("A", Packets.DROPPED)
+    assert not host.packets_impaired("A", Packets.DROPPED)
     assert _connects(place.client.host, place.client.port)
-    host.drop("A")
+    host.impair_packets("A", Packets.DROPPED)
     assert "FENCEPOST-" in rules()
     host.close()
     assert "FENCEPOST-" not in rules()

@@ -35,6 +35,7 @@ from harness.cluster.disk_error import DiskError
 from harness.hosts import moments
 from harness.hosts.ssh import SshHost
 from harness.launch import Launch
+from harness.packets import Packets
 
 host = SshHost(Path(sys.argv[1]), power_tier=sys.argv[3] or None, machines=Path(sys.argv[2]))
 host.open()
@@ -50,7 +51,7 @@ for name in "ABC":
         host.set_clocks(name, Setting(which=clocks, rate=10.0), seen)
 host.pause("B")
 if sys.argv[4]:
-    print(host.drop("A"))
+    host.impair_packets("A", Packets.DROPPED)
 print(f"ready {3 * fuse} {3 * bool(clocks)}", flush=True)
 sys.stdin.read()
 """
