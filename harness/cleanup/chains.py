@@ -16,7 +16,6 @@ import threading
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 
 if TYPE_CHECKING:  # the ledger's table of what to undo imports this module
@@ -52,25 +51,25 @@ class Chain:
         self._drops: list[tuple[str, tuple[str, ...]]] = []
         self._mutex = threading.Lock()
 
-    def drop(self, node: str, listeners: Collection[Address]) -> None:
+    def drop(self, node: str, listeners: Collection[tuple[str, int]]) -> None:
         """
-        Drop every packet from and to these TCP listeners of a node, until `clear`.
+        Drop every packet from and to these TCP listeners of a node, addresses and ports, until `clear`.
 
         Raises:
             UsageError: A port is SSH's, or no port; nothing was done.
             PreconditionError: iptables refuses; none of these packets is dropped.
         """
-        for listener in listeners:
-            if not 1 <= listener.port <= _PORT_MAX:
-                raise UsageError(f"drop packets of {listener}: expected a port from 1 to {_PORT_MAX}")
-            if listener.port in self._ssh_ports:
-                raise UsageError(f"drop packets of {listener}: the port is SSH's; expected a port of a node")
+        for address, port in listeners:
+            if not 1 <= port <= _PORT_MAX:
+                raise UsageError(f"drop packets of {address}:{port}: expected a port from 1 to {_PORT_MAX}")
+            if port in self._ssh_ports:
+                raise UsageError(f"drop packets of {address}:{port}: it is SSH's; expected a port of a node")
         with self._mutex:
             if not self._made:
                 self._make()
             added: list[tuple[str, tuple[str, ...]]] = []
             try:
-                for rule in (rule for listener in listeners for rule in _of(listener)):
+                for rule in (rule for address, port in listeners for rule in _of(address, port)):
                     self._do("-A", self.name, *rule)
                     added.append((node, rule))
             except PreconditionError:
@@ -148,10 +147,10 @@ def remove(name: str) -> str:
     return ""
 
 
-def _of(listener: Address) -> list[tuple[str, ...]]:
+def _of(address: str, port: int) -> list[tuple[str, ...]]:
     """Return the rules for packets to and from a listener."""
     ways = (("-d", "--dport"), ("-s", "--sport"))
-    return [("-p", "tcp", of, listener.host, at, str(listener.port), "-j", "DROP") for of, at in ways]
+    return [("-p", "tcp", of, address, at, str(port), "-j", "DROP") for of, at in ways]
 
 
 def _run(*words: str) -> tuple[str, str]:

@@ -20,6 +20,8 @@ EVIDENCED: Final = ("sim", "local", "docker", "ssh")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ")
 # A path of the machine that played it: its last part is all that the evidence is about. ZooKeeper's are left.
 _PATH: Final = re.compile(r"/(?:tmp|home|root|run|var|mnt|work|proc|sys|dev)(?:/[\w.+@-]+)*/([\w.+@-]+)")
+# A machine of a test's own has another user and address each time.
+_MACHINE: Final = re.compile(r"\(fencepost-test-[\w-]+@[\d.:]+\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +40,11 @@ class Cell:
     refused: str = ""
 
     def plain(self) -> Self:
-        """Return it without dates, and without paths of the machine."""
-        texts = {name: _PATH.sub(r"\1", _DATE.sub("", text)) for name, text in asdict(self).items()}
+        """Return it without dates, and without paths and addresses of the machine."""
+        texts = {
+            name: _MACHINE.sub("(USER@ADDRESS)", _PATH.sub(r"\1", _DATE.sub("", text)))
+            for name, text in asdict(self).items()
+        }
         return type(self)(**texts)
 
 

@@ -56,7 +56,7 @@ class NodePackets:
         if how is Packets.DROPPED:
             if self._chain is None:
                 self._chain = self._make_chain()
-            self._chain.drop(name, reached.listeners)
+            self._chain.drop(name, [(each.host, each.port) for each in reached.listeners])
             return
         if other := self._shaped.get(name):
             raise PreconditionError(f"packets of {name}: {other} already; expected them to pass, to be {how}")

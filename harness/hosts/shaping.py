@@ -20,6 +20,8 @@ from typing import Any, Final
 from harness.model import PreconditionError
 from harness.packets import KBIT_PER_S, LATE_MS, LOST_PERCENT, Packets
 
+# In the kernel's root, and in that of a container.
+INTERFACES: Final = "sys/class/net"
 # How long a packet may wait for its turn, at the most, and how many bytes go at once: one full packet at least.
 _WAIT_S: Final = 2
 _BURST_BYTES: Final = 4_000
@@ -54,8 +56,8 @@ def interface_of(pid: int) -> str:
         PreconditionError: it has none, or its other end is in another network namespace.
     """
     try:
-        wanted = Path(f"/proc/{pid}/root/sys/class/net/eth0/iflink").read_text(encoding="ascii")
-        for entry in sorted(Path("/sys/class/net").iterdir()):
+        wanted = Path("/proc", str(pid), "root", INTERFACES, "eth0", "iflink").read_text(encoding="ascii")
+        for entry in sorted(Path("/", INTERFACES).iterdir()):
             if (entry / "ifindex").read_text(encoding="ascii") == wanted:
                 return entry.name
     except OSError as error:

@@ -11,15 +11,14 @@ from harness.cleanup import chains, ledger
 from harness.cleanup.chains import Chain
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.undo import UNDO
-from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 
 OTHERS = ["-A INPUT -j DOCKER", "-A DOCKER -p tcp -m tcp --dport 22 -j ACCEPT", "-A INPUT -j FENCEPOST-other"]
 
 
-def at(*ports: int, host: str = "10.0.0.2") -> list[Address]:
+def at(*ports: int, host: str = "10.0.0.2") -> list[tuple[str, int]]:
     """Return listeners of a node."""
-    return [Address(host=host, port=port) for port in ports]
+    return [(host, port) for port in ports]
 
 
 class Tables:

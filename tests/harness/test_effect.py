@@ -33,7 +33,11 @@ NEWER = {
     *("bit-rot-closed", "bit-rot-active", "bit-rot-checkpoint"),
     *(name for name in NEMESES if name.startswith("clock-")),
 }
-NEWER |= {name for name, fault in NEMESES.items() if {fault.effect, *fault.heals} & (ON_LINKS | ON_ZOOKEEPER)}
+NEWER |= {
+    name
+    for name, fault in NEMESES.items()
+    if {fault.effect, *fault.heals} & (ON_LINKS | ON_ZOOKEEPER | {Effect.PACKETS_IMPAIRED})
+}
 
 
 @pytest.mark.parametrize("name", [name for name in NEMESES if name not in NEWER])
