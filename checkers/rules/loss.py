@@ -30,7 +30,8 @@ from checkers.facts.replica_log import Change
 from checkers.facts.rot import is_rotten, rots
 from checkers.facts.view import FinalLog, at, final_logs
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
-from harness.events import Recovered
+from harness.effect import Effect, nature_of
+from harness.events import Recovered, Started
 from harness.model import Kind, Op
 
 
@@ -276,13 +277,15 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
 
 
 def _outage_of(case: Case, node: str, end: End) -> Outage | None:
-    """Return the outage in which a node lost a copy: to its power, or as it came back to a damaged log."""
+    """Return the outage in which a node lost a copy: to its power, or to who damaged or cut its log meanwhile."""
     theirs = [outage for outage in outages(case.ops) if outage.node == node and outage.op.index < end.op.index]
     if end.cause is Cause.POWER:
         return next((outage for outage in theirs if outage.op is end.proof), None)
-    recovered = end.cause is Cause.HARNESS and isinstance(end.op.event, Recovered)
-    rotten = recovered and any(rot.op is end.proof for rot in rots(case.ops))
-    return theirs[-1] if rotten and theirs else None
+    if end.cause is not Cause.HARNESS or not isinstance(end.op.event, Recovered | Started):
+        return None
+    cut = end.proof is not None and nature_of(end.proof).effect is Effect.LOG_CUT
+    rotten = any(rot.op is end.proof for rot in rots(case.ops))
+    return theirs[-1] if (cut or rotten) and theirs else None
 
 
 def _with_how(ops: Sequence[Op], loss: Loss) -> Loss:

@@ -158,10 +158,10 @@ class RandomPlay(Play):
         cluster, within_s = self.cluster, self.scenario.settings.heal_within_s
         cluster.await_(lambda: cluster.zookeeper_view.controller() is not None, lambda: "a controller", within_s)
         self._await_produced()
-        self._await_all(within_s)
+        self._await_all()
         self.produces.end()
         for name in FINAL_RECORDS:
-            self._await_all(within_s)
+            self._await_all()
             if self._acknowledges(name):
                 break
             # The leader may not have learned the ISR yet, or has lost leadership meanwhile.
@@ -173,15 +173,15 @@ class RandomPlay(Play):
         for partition in cluster.partitions[1:]:
             self._prove_progress(partition)
         self._let_pass(QUIET_S)
-        self._await_all(within_s)
+        self._await_all()
         if cluster.churners:
             self._await_churned(within_s)
             self._let_pass(QUIET_S)  # for a command that is still under way
             self._await_churned(within_s)
 
-    def _await_all(self, within_s: float) -> None:
+    def _await_all(self) -> None:
         """Wait until the cluster is whole; raise as soon as it certainly never will be."""
-        self.cluster.await_(lambda: self._is_whole() or bool(self._beyond_help()), self._lacking, within_s)
+        self._await_relieved(lambda: self._is_whole() or bool(self._beyond_help()), self._lacking)
         # A moment is enough: a late command may move leadership right afterwards.
         if (lost := self._beyond_help()) and not self._is_whole():
             raise BeyondHelpError(lost)
@@ -227,14 +227,14 @@ class RandomPlay(Play):
             self._unsettled = str(error)
             raise
 
-    def _await_settled(self, within_s: float) -> None:
+    def _await_settled(self) -> None:
         """Wait until the cluster is whole while clients go on; raise as soon as a node has ended by itself."""
-        self.cluster.await_(lambda: self._is_settled() or bool(self._gone()), self._lacking, within_s)
+        self._await_relieved(lambda: self._is_settled() or bool(self._gone()), self._lacking)
         if lost := self._gone():
             raise BeyondHelpError(lost)
 
     def _prove_progress(
-        self, partition: Partition, before: str = "", await_whole: Callable[[float], None] | None = None
+        self, partition: Partition, before: str = "", await_whole: Callable[[], None] | None = None
     ) -> None:
         """
         Produce to a partition until a record is acknowledged by all; raise if none is.
@@ -245,7 +245,7 @@ class RandomPlay(Play):
         within_s = self.scenario.settings.heal_within_s
         for last in FINAL_RECORDS:
             name = f"{before}{last}"
-            (await_whole or self._await_all)(within_s)
+            (await_whole or self._await_all)()
             with suppress(PreconditionError):
                 acks = ACKS_ALL if len(partition.replicas) >= self.scenario.settings.min_isr else 1
                 sent = self.client.begin_produce(*partition.place, name, [f"{partition.place}.{name}"], acks=acks)

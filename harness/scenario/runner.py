@@ -239,9 +239,9 @@ class Play:
     def _settle(self) -> None:
         """Undo everything and wait until the cluster is whole; raise PreconditionError if it is not in time."""
         self._undo_all()
-        self._await_with_relief(self._is_settled)
+        self._await_relieved(self._is_settled, self.conditions.lacking)
 
-    def _await_with_relief(self, condition: Callable[[], bool]) -> None:
+    def _await_relieved(self, condition: Callable[[], bool], lacking: Callable[[], str]) -> None:
         """
         Wait for a condition; have another replica lead where a damaged leader keeps it from coming, once an epoch.
 
@@ -256,7 +256,7 @@ class Play:
 
         within_s = self.scenario.settings.heal_within_s
         while True:
-            self.cluster.await_(lambda: condition() or bool(due()), self.conditions.lacking, within_s)
+            self.cluster.await_(lambda: condition() or bool(due()), lacking, within_s)
             if condition():
                 return
             for partition, epoch in due():
@@ -315,7 +315,7 @@ class Play:
     def _await_whole(self, without: Collection[str]) -> None:
         """Wait until each replica, except `without`, has caught up with the leader or reports that it cannot."""
         self._await_produced()
-        self._await_with_relief(lambda: self.conditions.whole(without))
+        self._await_relieved(lambda: self.conditions.whole(without), self.conditions.lacking)
         self._await_churned(self.scenario.settings.heal_within_s)
 
     def _await_churned(self, within_s: float) -> None:

@@ -248,6 +248,21 @@ def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_rec
     assert "a known gap: it was the last member of the ISR" in found.sentence
 
 
+def test_lost_names_the_hole_when_the_log_of_the_last_of_the_isr_was_cut_while_it_was_down() -> None:
+    """A was killed, which takes nothing; then its newest segment was deleted. B and C kept m2, but may not lead."""
+    story = _leads_alone(_three()).fault("kill", "A").fault("delete-active-segment", "A").fault("restart", "A")
+    story.started("A").recovered("A", 3).broker("A", "registered", taken_over=True)
+    (found,) = _ends_without_m2(story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A"))
+    assert Kind.LAST_STANDING == found.kind
+
+
+def test_lost_is_not_permitted_when_the_last_of_the_isr_was_only_killed() -> None:
+    story = _leads_alone(_three()).fault("kill", "A").fault("restart", "A").started("A")
+    story.recovered("A", 3).broker("A", "registered", taken_over=True)
+    (found,) = _ends_without_m2(story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A"))
+    assert Kind.LOST == found.kind
+
+
 def test_lost_names_the_hole_when_the_leader_is_told_of_before_the_state_that_made_it_one() -> None:
     """The watch of ZooKeeper may be later than the broker's report."""
     story = _returns_without_m2(_leads_alone(_three())).broker("A", "registered", taken_over=True, czxid=9)
