@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.cluster.aims import AIMS
-from harness.events import Healed
+from harness.events import Corrupt, Healed, Injection, Repaired
 from harness.events import Step as StepEvent
 from harness.model import OpType, UsageError, Verdict, events_of
 from harness.random_schedule.chaos import LINK_MOVES, WHOLE_WITHIN_S, draw_chaos, kinds_of
@@ -111,6 +112,38 @@ def test_cluster_that_does_not_become_whole_ends_the_schedule_as_a_hang() -> Non
     failed = [each.text for op, each in events_of(ops, StepEvent) if op.type is not OpType.INVOKE and each.error]
     assert "settle" == failed[-1]
     assert 1 == failed.count("settle")
+
+
+DAMAGED = """\
+title    A leader keeps a damaged batch that a follower needs
+source   chance
+nodes    A B C replicas, D controller
+records  m1 2, m2 1, m3 1, last1 1, last2 1, last3 1, last4 1
+settings segment_bytes=150
+produce m1 acks=all
+produce m2 acks=all
+produce m3 acks=all
+pass 200ms
+stop C
+pass 200ms
+expire C
+pass 200ms
+lose-disk C
+bit-rot-closed A
+restart C
+settle
+"""
+
+
+def test_round_ends_whole_under_another_leader_where_a_damaged_one_keeps_a_follower_behind(tmp_path: Path) -> None:
+    (tmp_path / "damaged.txt").write_text(DAMAGED, encoding="utf-8")
+    spec = replace(runs("all", seconds=16.0), seconds=None, schedule=tmp_path / "damaged.txt").spec(1)
+    result, ops = play_in_memory(sim_player(TARGET), spec)
+    assert Verdict.VALID is result.verdict, result.sentences
+    assert ["A"] == [op.process for op, each in events_of(ops, Corrupt) if each.role == "leader"]
+    elected = [op for op, each in events_of(ops, Injection) if each.name == "elect" and op.type is OpType.OK]
+    assert 1 == len(elected)
+    assert ["A"] == [op.process for op, _ in events_of(ops, Repaired)]
 
 
 def test_old_protocol_loses_what_it_promised() -> None:

@@ -249,7 +249,7 @@ def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_rec
 
 
 def test_lost_names_the_hole_when_the_log_of_the_last_of_the_isr_was_cut_while_it_was_down() -> None:
-    """A was killed, which takes nothing; then its newest segment was deleted. B and C kept m2, but may not lead."""
+    """A was killed, which takes nothing; then a segment was deleted. B and C kept m2, but may not lead."""
     story = _leads_alone(_three()).fault("kill", "A").fault("delete-active-segment", "A").fault("restart", "A")
     story.started("A").recovered("A", 3).broker("A", "registered", taken_over=True)
     (found,) = _ends_without_m2(story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A"))
