@@ -7,6 +7,7 @@ need an interface that only the node has (harness/hosts/shaping.py). What stands
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -48,14 +49,15 @@ class NodePackets:
         """Change nothing yet; the chain is made with the first node whose packets are dropped."""
         self._make_chain = make_chain
         self._chain: Chain | None = None
+        self._making = threading.Lock()
         # Nodes whose interface is shaped: it is another one after each start.
         self._shaped: dict[str, Packets] = {}
 
     def impair(self, name: str, reached: Reached, how: Packets) -> None:
         """Let this become of the node's packets from now on; raise PreconditionError where it cannot."""
         if how is Packets.DROPPED:
-            if self._chain is None:
-                self._chain = self._make_chain()
+            with self._making:
+                self._chain = self._chain or self._make_chain()
             self._chain.drop(name, [(each.host, each.port) for each in reached.listeners])
             return
         if other := self._shaped.get(name):
