@@ -11,7 +11,7 @@ A kill follows from what was seen: so many acknowledged records, or polls with r
 request of the client, and then some ops of the history. Each life is another process of the history, with
 `client-started` and, with the evidence that the kill bit, `client-killed`. What it has begun and not ended is
 `info` (a poll: `fail`, it moves no position). A consumer begins its next life where it had recorded its reading to
-end, by assignment (`sought`). Values are `NAME.LIFE.NUMBER`. It needs real nodes: the simulator has no processes.
+end, by assignment (`sought`). Values are `NAME.LIFE.NUMBER`. The simulator goes without p2 and c3, and says so.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def clients(places: Sequence[Place], *, seed: int) -> Clients:
 
 WORKLOAD: Final = Definition(
     name="crash",
-    doc="Producers and consumers in processes of their own are killed and started again; real nodes only.",
+    doc="Producers and consumers in processes of their own are killed and started again.",
     clients=clients,
     checkers=("lost", "acknowledged", "committed", "reads", "contents", "whole"),
 )

@@ -46,6 +46,8 @@ class Definition:
         churners: draws its churners.
         checkers: names of the checkers that judge what it is for; every run is judged by all.
         final_reads: what is read at the end.
+        of_libraries: whether it is about client libraries: the simulator, which has none, refuses it, while other
+            workloads go without their clients that stand on one.
     """
 
     name: str
@@ -54,3 +56,4 @@ class Definition:
     checkers: tuple[str, ...]
     churners: PlanChurners = no_churners
     final_reads: str = FINAL_READS
+    of_libraries: bool = False

@@ -60,5 +60,6 @@ WORKLOAD: Final = Definition(
     name="mixed",
     doc="Five client libraries write and read the same partitions, beside each other; real nodes only.",
     clients=clients,
+    of_libraries=True,
     checkers=("lost", "acknowledged", "committed", "reads", "contents"),
 )

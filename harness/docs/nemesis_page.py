@@ -11,7 +11,6 @@ from harness.docs import markdown
 from harness.docs.evidence import EVIDENCED, FOLDER, Cell, read
 from harness.effect import Band, Effect
 from nemesis import NEMESES
-from targets.simulator.machines import why_lacking
 
 BAND_MEANINGS: Final[Mapping[Band, str]] = {
     Band.DOWN: "until the node restarts",
@@ -34,7 +33,6 @@ _NEEDED: Final[Mapping[Ability, str]] = {
     Ability.PACKETS_LOSSY: "root, tc, netem, an interface for each node",
 }
 YES: Final = "yes"
-REFUSED: Final = "refused"
 
 
 def nemeses() -> str:
@@ -78,8 +76,9 @@ def nemeses() -> str:
         "## What each host can do",
         "A fault that needs something of a host is refused where the host lacks it (exit code 2, and the reason), "
         "and left out of random schedules, which say so. All others need nothing, and work on each host. "
-        "On `ssh` every machine of the list must have what is needed; the reason names the one that lacks it.",
-        markdown.table(("faults", "need", "`local`, `docker`, `ssh`", "`sim`"), _host_rows()),
+        "On `ssh` every machine of the list must have what is needed; the reason names the one that lacks it. "
+        "The simulator lacks nothing.",
+        markdown.table(("faults", "need", "`local`, `docker`, `ssh`"), _host_rows()),
         "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
         "## Evidence",
         "Each cell was played by a test (`tests/nemesis/test_every_fault.py` in the simulator, "
@@ -124,7 +123,6 @@ def _host_rows() -> list[tuple[str, ...]]:
             ", ".join(f"`{name}`" for name, fault in NEMESES.items() if fault.needs is ability),
             f"`{ability}`",
             f"with {_NEEDED[ability]}" if ability in _NEEDED else YES,
-            REFUSED if why_lacking(ability) else YES,
         )
         for ability in Ability
     ]

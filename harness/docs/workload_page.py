@@ -6,11 +6,11 @@ import inspect
 from typing import Final
 
 from harness.docs import markdown
+from harness.workload.lives import OPS_LATER_MAX
 from harness.workload.plan import Library, Place
 from harness.workload.text import line_of
 from workloads import WORKLOADS
 from workloads.clients.java_home import RELEASE
-from workloads.clients.lives import OPS_LATER_MAX
 from workloads.definition import FINAL_READS, Definition
 
 # The plans on the page are those of this seed, for these partitions.
@@ -40,7 +40,7 @@ def workloads() -> str:
         "`info` if one of them may have been appended and none was acknowledged.\n"
         "A consumer has no group. It assigns its partitions, and begins at 0 when its position is out of range.",
         "A client with `kill_after=` is a process of the operating system, a child of the run that is in its "
-        "ledger, on whatever host the nodes are: as other clients, it is outside of containers.\n"
+        "ledger, on whatever real host the nodes are: as other clients, it is outside of containers.\n"
         "It writes each op to the run, and sends a request only once its invoke is in the history, whose clock is "
         "that of all; so an op that a kill cuts off is there, without an outcome, and gets one: `info`, or `fail` "
         "of a poll.\n"
@@ -50,11 +50,14 @@ def workloads() -> str:
         "`client-killed` has the evidence; a kill that does not bite makes the run unknown, and so does a process "
         "that ends by itself, a line of it that is torn elsewhere than at its very end, and a next life that does "
         "not begin where the last one was recorded to have read to.\n"
-        "A client whose run is gone ends itself.",
+        "A client whose run is gone ends itself.\n"
+        "In the simulator it is a process of the world: a kill closes its connections, what it had sent arrives "
+        "all the same, and the next process has everything to ask. The history has the same ops.",
         "A plan may name the library that its client stands on (`client=`): "
         f"{', '.join(f'`{library}`' for library in Library)}; without one it is the client of the target. "
-        "Clients with a library of their own need real nodes: the simulator refuses them with exit code 2, and so "
-        "does every run with a codec or a `via` that a library does not have.\n"
+        "In the simulator its own client stands for `raw`. All others need real nodes: a workload goes without "
+        "them there, and the command says so; `mixed`, which is about them, is refused with exit code 2, as are "
+        "schedules that name one, and runs with a codec or a `via` that a library does not have.\n"
         "What an error proves differs from library to library; the first lines of `workloads/clients/*_work.py` "
         "say it. Retries are off unless the plan has some, and idempotence is off. Two things cannot be switched "
         "off: librdkafka sends a record again that was refused by a broker that leads no more, and aiokafka, once "

@@ -23,7 +23,7 @@ from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
-from harness.workload.plan import NO_CLIENTS, Clients, Library
+from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
 from workloads import WORKLOADS
@@ -32,6 +32,8 @@ from workloads.definition import Definition
 
 # The environment that runs our broker's core in virtual time.
 SIM: Final = "sim"
+# Why it has no client that stands on a library.
+NO_SOCKETS: Final = "host sim: libraries need sockets; expected a host of real nodes, as --host local"
 
 
 def is_written(scenario: Scenario) -> bool:
@@ -114,9 +116,9 @@ class RandomRuns:
         else:
             scenario = draw_schedule(seed, NEMESES, self._profile())
         if self.workload:
-            drawn = _drawn(scenario, self.workload, seed)
+            drawn = _drawn(scenario, self.workload, seed).without(self.left_out(seed))
             self._refuse(drawn)
-            scenario = _with_clients(scenario, drawn.without(self.left_out(seed)))
+            scenario = _with_clients(scenario, drawn)
         else:
             self._refuse(scenario.clients)
             self._refuse_lacking(scenario.clients)
@@ -152,10 +154,18 @@ class RandomRuns:
         return draw_chaos(seed, NEMESES, kinds, seconds, timing=timing, clients=NO_CLIENTS)
 
     def left_out(self, seed: int) -> Mapping[Library, str]:
-        """Return the libraries of the workload that this machine cannot have, each with why and what to do."""
-        if not self.workload or self.host == SIM:
+        """Return the libraries of the workload that this host cannot have, each with why and what to do."""
+        if not self.workload:
             return {}
-        return lacking(_workload(self.workload).clients((), seed=seed))
+        workload = _workload(self.workload)
+        clients = workload.clients((), seed=seed)
+        if self.host != SIM:
+            return lacking(clients)
+        return (
+            {}
+            if workload.of_libraries
+            else {each: NO_SOCKETS for each in clients.libraries if each not in SIMULABLE}
+        )
 
     def _refuse(self, clients: Clients) -> None:
         """Raise UsageError if a client is impossible on this host or with this target."""

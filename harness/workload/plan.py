@@ -54,6 +54,10 @@ class Library(StrEnum):
     JAVA = "java"
 
 
+# The clients that the simulator has: its own, which does what raw does, and so is raw's stand-in there.
+SIMULABLE: Final = (None, Library.RAW)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerPlan:
     """
@@ -69,9 +73,9 @@ class ProducerPlan:
         pad: how many bytes each value has besides its name.
         together: the share of requests that send a batch to two of its partitions.
         retries: how often it sends a batch again that was not acknowledged; 0 sends each record once.
-        client: the library that it stands on; None for that of the run. Only on real nodes.
+        client: the library that it stands on; None for that of the run. The simulator has only raw, as its own.
         kill_after: it has a process of its own, which is killed after so many acknowledged records, the fewest and
-            the most, and started again; None: it lives as long as the run. Only on real nodes.
+            the most, and started again; None: it lives as long as the run.
     """
 
     name: str
@@ -101,7 +105,7 @@ class ConsumerPlan:
         seek: the share of polls before which it goes back to an earlier offset.
         lookups: the share of polls before which it asks for an offset (ListOffsets). Only simulated consumers do:
             oracles judge the answers.
-        client: the library that it stands on; None for that of the run. Only on real nodes.
+        client: the library that it stands on; None for that of the run. The simulator has only raw, as its own.
         kill_after: as of a producer, after so many polls that brought records; it begins again at its last
             recorded positions.
     """
@@ -173,11 +177,11 @@ class Clients:
     @property
     def real(self) -> tuple[str, ...]:
         """The clients that only real nodes can have, since they stand on a library."""
-        return tuple(each.name for each in self._both if each.client is not None)
+        return tuple(each.name for each in self._both if each.client not in SIMULABLE)
 
     @property
     def killed(self) -> tuple[str, ...]:
-        """The clients in processes of their own, which are killed and started again: only real nodes have them."""
+        """The clients in processes of their own, which are killed and started again."""
         return tuple(each.name for each in self._both if each.kill_after is not None)
 
     @property
@@ -224,11 +228,6 @@ class Clients:
 
     def require_simulable(self) -> None:
         """Raise UsageError if the simulator cannot have these clients."""
-        if self.killed:
-            raise UsageError(
-                f"host sim: clients {', '.join(self.killed)} are killed and started again (kill_after=…), which "
-                "needs processes; expected a host of real nodes, as --host local"
-            )
         if self.real:
             raise UsageError(
                 f"host sim: clients {', '.join(self.real)} stand on libraries (client=…), which need sockets; "

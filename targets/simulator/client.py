@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from harness.model import PreconditionError
+from harness.history.file import Listener
+from harness.model import PreconditionError, UsageError
 from harness.workload.plan import Clients
 from targets.broker.core.messages import TopicPartition
 from targets.simulator.operations import CreateTopic, Operation, Produce, Read
@@ -21,6 +22,10 @@ class SimClient:
     """
     The clients of one world; every call is one process of the history, client-1, client-2, ...
 
+    Args:
+        listeners: of the history that the world records into; None: no client may have a process of its own, since
+            the history decides when it is killed.
+
     Raises:
         PreconditionError: the cluster does not do what the scenario needs.
     """
@@ -28,8 +33,9 @@ class SimClient:
     sends_once = True
     churns = True
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, listeners: list[Listener] | None = None) -> None:
         self._world = world
+        self._listeners = listeners
         self._numbers = itertools.count(1)
 
     # --- blocking --------------------------------------------------------------------------------------------
@@ -43,10 +49,15 @@ class SimClient:
             raise PreconditionError(f"create topic {topic} on {on}: {made.error}")
 
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> SimWorkload:
-        """Start a workload's clients, which work as the world steps; raise UsageError if one needs a library."""
+        """Start a workload's clients, which work as the world steps; raise UsageError if one is impossible."""
         del nodes  # a node's name is its address
         clients.require_simulable()
-        return SimWorkload(self._world, clients, seed, self._name)
+        if clients.killed and self._listeners is None:
+            raise UsageError(f"clients {', '.join(clients.killed)}: kill_after=…; expected a run with a history")
+        workload = SimWorkload(self._world, clients, seed, self._name)
+        if clients.killed and self._listeners is not None:
+            self._listeners.append(workload.listen)
+        return workload
 
     def produce(
         self,

@@ -39,9 +39,14 @@ TIME_BACK_MS: Final = 5
 
 
 class SimConsumer:
-    """One consumer of a world; it works until `stopping` is set, and then ends after its poll."""
+    """
+    One consumer of a world; it works until `stopping` is set, and then ends after its poll.
 
-    def __init__(self, caller: Caller, script: ConsumerScript, metadata: Metadata) -> None:
+    Args:
+        after_ns: how long it does nothing at first.
+    """
+
+    def __init__(self, caller: Caller, script: ConsumerScript, metadata: Metadata, *, after_ns: int = 0) -> None:
         self.done = False
         self.stopping = False
         self._caller = caller
@@ -51,10 +56,10 @@ class SimConsumer:
         self._polls = 0
         self._epochs = 0
         self._open = 0
-        self._pause()
+        self._pause(after_ns)
 
-    def _pause(self) -> None:
-        self._caller.later(int(self._script.pause_ms() * NS_PER_MS), self._next)
+    def _pause(self, more_ns: int = 0) -> None:
+        self._caller.later(more_ns + int(self._script.pause_ms() * NS_PER_MS), self._next)
 
     def _next(self) -> None:
         if self.stopping:

@@ -21,13 +21,6 @@ from targets.simulator.world import World
 T = TypeVar("T")
 
 
-def why_lacking(ability: Ability) -> str:
-    """Return why the simulator cannot do it, "" if it can."""
-    if ability is Ability.CLIENT_PROCESSES:
-        return "host sim: its clients are no processes; expected a host of real nodes, as --host local"
-    return ""
-
-
 class SimTime:
     """Virtual time: only waiting advances it."""
 
@@ -62,8 +55,9 @@ class SimMachines:
         self._disks = frozenset(disks)
 
     def lacks(self, ability: Ability) -> str:
-        """Return why they cannot do it: simulated machines can do everything, and have no client processes."""
-        return why_lacking(ability)
+        """Return "": simulated machines can do everything."""
+        del ability
+        return ""
 
     def unfit(self, name: str, ability: Ability) -> str:
         """Return "": every process can have everything done to it."""

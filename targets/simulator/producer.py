@@ -48,9 +48,12 @@ class SimProducer:
 
     Args:
         split: decides which records are sent in two batches, where the world has that.
+        after_ns: how long it does nothing at first.
     """
 
-    def __init__(self, caller: Caller, script: ProducerScript, metadata: Metadata, split: Random) -> None:
+    def __init__(
+        self, caller: Caller, script: ProducerScript, metadata: Metadata, split: Random, *, after_ns: int = 0
+    ) -> None:
         self.done = False
         self.stopping = False
         self._caller = caller
@@ -61,10 +64,10 @@ class SimProducer:
         self._send: Send | None = None
         self._deadline_ns = 0
         self._open: list[_Part] = []
-        self._pause()
+        self._pause(after_ns)
 
-    def _pause(self) -> None:
-        self._caller.later(int(self._script.pause_ms() * NS_PER_MS), self._next)
+    def _pause(self, more_ns: int = 0) -> None:
+        self._caller.later(more_ns + int(self._script.pause_ms() * NS_PER_MS), self._next)
 
     def _next(self) -> None:
         if self.stopping:

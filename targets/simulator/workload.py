@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from harness.model import PreconditionError
-from harness.workload.plan import Clients, Place
-from harness.workload.script import ChurnScript, ConsumerScript, ProducerScript
+from harness.model import Op
+from harness.workload.lives import next_to_crash
+from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
+from harness.workload.script import FIRST, ChurnScript, ConsumerScript, Life, ProducerScript
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import decode_state, leader_and_isr_path
 from targets.simulator.caller import Caller
 from targets.simulator.churner import SimChurner
 from targets.simulator.consumer import SimConsumer
+from targets.simulator.lives import Begin, SimLives, Working
 from targets.simulator.metadata import Metadata
 from targets.simulator.producer import SimProducer
 from targets.simulator.world import World
@@ -27,19 +29,18 @@ class SimWorkload:
     """
 
     def __init__(self, world: World, clients: Clients, seed: int, name: Callable[[], str]) -> None:
-        self._producers: list[SimProducer] = []
-        self._consumers: list[SimConsumer] = []
-        self._churners: list[SimChurner] = []
-        for producer in clients.producers:
-            caller, script = Caller(world, name()), ProducerScript(producer, seed)
-            known = Metadata(caller, _leaders(world, producer.places), _chance(producer.name, seed).choice)
-            self._producers.append(SimProducer(caller, script, known, Random(f"split {producer.name} {seed}")))
-        for consumer in clients.consumers:
-            caller, reads = Caller(world, name()), ConsumerScript(consumer, seed)
-            known = Metadata(caller, _leaders(world, consumer.places), _chance(consumer.name, seed).choice)
-            self._consumers.append(SimConsumer(caller, reads, known))
-        for churner in clients.churners:
-            self._churners.append(SimChurner(Caller(world, name()), ChurnScript(churner, seed)))
+        self._world = world
+        self._seed = seed
+        self._name = name
+        self._mortals: list[SimLives] = []
+        self._producers = [self._at_work(plan, self._producer(plan)) for plan in clients.producers]
+        self._consumers = [self._at_work(plan, self._consumer(plan)) for plan in clients.consumers]
+        self._churners = [SimChurner(Caller(world, name()), ChurnScript(plan, seed)) for plan in clients.churners]
+
+    def listen(self, op: Op) -> None:
+        """Take note of an op of the history, which decides when clients are killed."""
+        for each in self._mortals:
+            each.listen(op)
 
     def stop_producing(self) -> None:
         """Let each producer and churner end after the outcome of what it asks now."""
@@ -49,13 +50,13 @@ class SimWorkload:
             churner.stopping = True
 
     def crash(self) -> str:
-        """Refuse: these clients are no processes."""
-        raise PreconditionError("client-crash: clients of host sim are no processes; expected real nodes")
+        """Kill the process of the client that was killed least often; see harness.cluster.client.Workload."""
+        return next_to_crash(self._mortals).crash()
 
     @property
     def kills(self) -> int:
-        """Return 0: these clients are no processes."""
-        return 0
+        """How many processes of its clients were killed."""
+        return sum(each.kills for each in self._mortals)
 
     def stop(self) -> None:
         """Let every client end after what it waits for."""
@@ -74,10 +75,41 @@ class SimWorkload:
         """Whether every client has ended."""
         return self.produced and all(consumer.done for consumer in self._consumers)
 
+    # --- beginnings ------------------------------------------------------------------------------------------
+    def _at_work(self, plan: ProducerPlan | ConsumerPlan, begin: Begin) -> Working:
+        """Begin a client, which is in a process of its own if it is to be killed."""
+        if plan.kill_after is None:
+            return begin(Caller(self._world, self._name()), FIRST, after_ns=0)
+        self._mortals.append(SimLives(self._world, plan, self._seed, process=self._name, begin=begin))
+        return self._mortals[-1]
 
-def _chance(name: str, seed: int) -> Random:
-    """Return the random source for whom a client asks for metadata: what it sends must not depend on that."""
-    return Random(f"metadata {name} {seed}")
+    def _producer(self, plan: ProducerPlan) -> Begin:
+        """Return what begins a producer; what its lives have in common goes on from one to the next."""
+        pick, split = self._picking(plan.name), Random(f"split {plan.name} {self._seed}")
+
+        def begin(caller: Caller, life: Life, *, after_ns: int) -> SimProducer:
+            known = Metadata(caller, self._known(plan.places, life), pick)
+            return SimProducer(caller, ProducerScript(plan, self._seed, life), known, split, after_ns=after_ns)
+
+        return begin
+
+    def _consumer(self, plan: ConsumerPlan) -> Begin:
+        """Return what begins a consumer."""
+        pick = self._picking(plan.name)
+
+        def begin(caller: Caller, life: Life, *, after_ns: int) -> SimConsumer:
+            known = Metadata(caller, self._known(plan.places, life), pick)
+            return SimConsumer(caller, ConsumerScript(plan, self._seed, life), known, after_ns=after_ns)
+
+        return begin
+
+    def _picking(self, name: str) -> Callable[[Sequence[str]], str]:
+        """Return what chooses whom a client asks for metadata: what it sends must not depend on that."""
+        return Random(f"metadata {name} {self._seed}").choice
+
+    def _known(self, places: Sequence[Place], life: Life) -> dict[Place, str | None]:
+        """Return the leaders that a client knows: those of now in its first life, later none, so that it asks."""
+        return _leaders(self._world, places) if life.number == 1 else dict.fromkeys(places)
 
 
 def _leaders(world: World, places: Sequence[Place]) -> dict[Place, str | None]:

@@ -213,7 +213,7 @@ SHOWN: Final[dict[str, Shown]] = {
     ),
     "zookeeper-back": _undoing("cut-from-zookeeper", "; B is registered in session 0x"),
     "client-crash": Shown(
-        busy=True, seen=" ended by SIGKILL, waited for: signal 9, ",
+        busy=True, seen=" ended by SIGKILL, waited for: signal 9, | killed at .*, [1-9][0-9]* of its ops open$",
         pretended="{fault} {node}: no client was killed; expected one",
     ),
     "bit-rot-closed": replace(_rot("batch of offsets .*CRC-32C"), before=(SINGLY,)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 from harness.events import Injection
 from harness.model import Op, OpType, events_of
@@ -27,6 +28,22 @@ expect kip380, hw, kip101: none
 
 
 def played(
+    name: str, steps: str, protocol: str = "kip380", **options: Unpack[Options]
+) -> tuple[RunResult, Sequence[Op]]:
+    """Return the result and the history of a written scenario, of two replicas if not named, A leading first."""
+    return play_in_memory(sim_player(TARGET), spec_of(name, steps, protocol, **options))
+
+
+class Options(TypedDict, total=False):
+    """What else a written scenario may have."""
+
+    settings: str
+    head: str
+    seed: int
+    nodes: str
+
+
+def spec_of(
     name: str,
     steps: str,
     protocol: str = "kip380",
@@ -35,11 +52,11 @@ def played(
     head: str = "",
     seed: int = 1,
     nodes: str = "A B replicas, C controller",
-) -> tuple[RunResult, Sequence[Op]]:
-    """Return the result and the history of a written scenario, of two replicas if not named, A leading first."""
+) -> RunSpec:
+    """Return the spec of such a run."""
     text = _FILE.format(nodes=nodes, settings=f"settings {settings}" if settings else "", head=head, steps=steps)
     scenario = parse(name, text, name, NEMESES)
-    spec = RunSpec(
+    return RunSpec(
         target=TARGET.name,
         host="sim",
         variant=Variant(protocol=protocol),
@@ -47,7 +64,6 @@ def played(
         scenario=scenario,
         draw=draw(scenario, seed),
     )
-    return play_in_memory(sim_player(TARGET), spec)
 
 
 def seen(ops: Sequence[Op], fault: str) -> str:

@@ -10,29 +10,27 @@ import pytest
 from harness.ability import Ability
 from harness.docs import evidence
 from harness.docs.evidence import Cell
-from harness.model import Op, UsageError, Verdict
+from harness.model import Op, Verdict
 from harness.run.result import RunResult
-from harness.suite.environments import require_abilities
 from nemesis import NEMESES
 from targets.broker_target import TARGET
 from targets.simulator.environment import SimEnvironment
-from targets.simulator.machines import why_lacking
 from tests.nemesis.every_fault import PRODUCE, SHOWN, SINGLY, Shown, pretending
 from tests.nemesis.simulated import played, refused, seen
 
-LACKING = [name for name, fault in NEMESES.items() if fault.needs is not None and why_lacking(fault.needs)]
-PLAYED = [name for name in SHOWN if name not in LACKING]
 # Small segments, so that there is a closed one.
 SETTINGS = "segment_bytes=150"
 # A flush that can fail.
 FLUSHING = {"flush-error": "flush_messages=1"}
 ON_BOTH = ("produce m1 acks=all", "produce m2 acks=all")
 BUSY = "produce m3 acks=1 meanwhile"
+# What only bites clients that are at work all the time, as those of a workload are.
+OF_CLIENTS = {Ability.CLIENT_LINKS, Ability.CLIENT_PROCESSES}
 
 
 def steps_of(fault: str, shown: Shown) -> str:
     """Return the lines that set a fault up, inject it, undo it, and make the node whole again."""
-    busy = (BUSY,) if shown.busy and NEMESES[fault].needs is not Ability.CLIENT_LINKS else ()
+    busy = (BUSY,) if shown.busy and NEMESES[fault].needs not in OF_CLIENTS else ()
     undo = (f"{shown.undo} {shown.node}",) if shown.undo else ()
     bite = (*shown.before, *busy, f"{fault} {shown.node}", *shown.meanwhile, *undo)
     last = () if {BUSY, PRODUCE, SINGLY} & set(bite) else (PRODUCE,)
@@ -42,7 +40,7 @@ def steps_of(fault: str, shown: Shown) -> str:
 
 def play(fault: str) -> tuple[RunResult, Sequence[Op]]:
     shown = SHOWN[fault]
-    head = "producer p1 log-0 acks=all" if NEMESES[fault].needs is Ability.CLIENT_LINKS else ""
+    head = "producer p1 log-0 acks=all" if NEMESES[fault].needs in OF_CLIENTS else ""
     return played(
         fault, steps_of(fault, shown), settings=f"{SETTINGS} {FLUSHING.get(fault, '')}".rstrip(), head=head
     )
@@ -61,7 +59,7 @@ def test_table_has_a_line_for_every_fault() -> None:
         assert ([shown.undo] if shown.undo else []) == by, name
 
 
-@pytest.mark.parametrize("fault", PLAYED)
+@pytest.mark.parametrize("fault", SHOWN)
 def test_fault_is_seen_and_undone_and_the_run_is_valid(fault: str) -> None:
     shown = SHOWN[fault]
     result, ops = play(fault)
@@ -75,11 +73,8 @@ def test_fault_is_seen_and_undone_and_the_run_is_valid(fault: str) -> None:
 
 @pytest.mark.parametrize("fault", SHOWN, ids=[f"sim-{name}" for name in SHOWN])
 def test_page_quotes_what_the_simulator_says(fault: str, request: pytest.FixtureRequest) -> None:
-    if fault in LACKING:
-        cell = Cell(refused=why_lacking(NEMESES[fault].needs or Ability.CLIENT_PROCESSES))
-    else:
-        _, ops = play(fault)
-        cell = Cell(injected=seen(ops, fault), healed=seen(ops, SHOWN[fault].undo)).plain()
+    _, ops = play(fault)
+    cell = Cell(injected=seen(ops, fault), healed=seen(ops, SHOWN[fault].undo)).plain()
     if request.config.getoption("--write-evidence"):
         evidence.keep("sim", fault, cell, NEMESES)
     assert cell == evidence.read("sim")[fault], "expected what make evidence HOST=sim has kept"
@@ -95,7 +90,7 @@ def test_evidence_of_a_host_has_every_fault_played_and_healed_or_refused(host: s
         assert cell == cell.plain(), f"{name}: expected no path of a machine"
 
 
-@pytest.mark.parametrize("fault", PLAYED)
+@pytest.mark.parametrize("fault", SHOWN)
 def test_injection_that_is_only_pretended_makes_the_run_unknown(fault: str) -> None:
     with pretending(fault):
         result, ops = play(fault)
@@ -103,7 +98,7 @@ def test_injection_that_is_only_pretended_makes_the_run_unknown(fault: str) -> N
     assert Verdict.UNKNOWN is result.verdict
 
 
-@pytest.mark.parametrize("fault", [name for name in PLAYED if SHOWN[name].undo])
+@pytest.mark.parametrize("fault", [name for name in SHOWN if SHOWN[name].undo])
 def test_heal_that_is_only_pretended_makes_the_run_unknown(fault: str) -> None:
     shown = SHOWN[fault]
     with pretending(shown.undo):
@@ -112,7 +107,6 @@ def test_heal_that_is_only_pretended_makes_the_run_unknown(fault: str) -> None:
     assert Verdict.UNKNOWN is result.verdict
 
 
-@pytest.mark.parametrize("fault", LACKING)
-def test_fault_that_the_simulator_lacks_is_refused_with_the_reason(fault: str) -> None:
-    with pytest.raises(UsageError, match=f"fault {fault}: host sim: .*; expected a host of real nodes"):
-        require_abilities(SimEnvironment("sim", TARGET), NEMESES, [fault])
+def test_simulator_lacks_nothing() -> None:
+    simulator = SimEnvironment("sim", TARGET)
+    assert {""} == {simulator.lacks(ability) for ability in Ability}

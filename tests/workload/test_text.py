@@ -106,4 +106,5 @@ def test_clients_on_libraries_are_not_simulated_and_send_once_unless_theirs_does
     assert (True, False) == (once.sends_once, twice.sends_once)
     with pytest.raises(UsageError, match=r"host sim: clients p1 stand on libraries .*; expected .* --host local"):
         once.require_simulable()
-    Clients(producers=(ProducerPlan(name="p1", places=PLACES),)).require_simulable()
+    for client in (None, Library.RAW):
+        Clients(producers=(ProducerPlan(name="p1", places=PLACES, client=client),)).killable().require_simulable()

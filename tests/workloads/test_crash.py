@@ -1,8 +1,9 @@
-"""Workload crash on real brokers: clients are killed before and after their leader is, and nothing is wrong."""
+"""Workload crash: clients are killed before and after their leader is, and nothing is wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,9 +16,12 @@ from harness.environment.real import RealEnvironment
 from harness.events import ClientKilled, ClientStarted, Poll, Produce
 from harness.history.file import History
 from harness.launch import Address
-from harness.model import Op, OpType, UsageError, events_of
-from harness.search.random_runs import RandomRuns
-from harness.workload.plan import Clients
+from harness.model import Op, OpType, UsageError, Verdict, events_of
+from harness.search.random_runs import NO_SOCKETS, RandomRuns
+from harness.search.simulated import play_in_memory, sim_player
+from harness.workload.lives import KILLED
+from harness.workload.plan import Clients, Library
+from targets.broker_target import TARGET
 from tests.workloads.clients.test_lives import Kills
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
 from workloads import WORKLOADS
@@ -83,10 +87,44 @@ def test_every_client_is_killed_and_started_again_while_the_leader_dies_and_noth
     assert steady not in {each.name for each in started.values()}
 
 
-def test_simulator_has_no_processes_to_kill() -> None:
-    runs = RandomRuns(target="broker", variant="kip380", host="sim", workload="crash")
-    why = (
-        r"host sim: clients p1, .* are killed and started again \(kill_after=…\), which needs processes; expected"
-    )
-    with pytest.raises(UsageError, match=why):
+# --- in the simulator -------------------------------------------------------------------------------------------
+FAULTS = ("client-crash", "kill", "elect", "power-loss")
+SIMULATED = RandomRuns(
+    target="broker", variant="kip380", host="sim", workload="crash", nemeses=FAULTS, seconds=4.0
+)
+
+
+def test_simulated_clients_are_killed_and_started_again_amid_chaos_and_nothing_is_wrong() -> None:
+    spec = SIMULATED.spec(SEED)
+    result, ops = play_in_memory(sim_player(TARGET), spec)
+    assert result.verdict in (Verdict.VALID, Verdict.PERMITTED), (result.reason, result.anomalies)
+    counts = Counter(killed.name for op, killed in events_of(ops, ClientKilled) if op.type is OpType.OK)
+    # A fault may kill c4 too, which is killed by nothing else.
+    assert {"p1", "p3", "c1", "c2"} <= {name for name, count in counts.items() if count >= 2}
+    assert counts.total() == result.activity.bit["kill-client"] > result.activity.bit["client-crash"] > 0
+    completed(ops, Produce)
+    completed(ops, Poll)
+    sent = values(ops, OpType.INVOKE)
+    assert len(sent) == len(set(sent))
+    assert KILLED in {sent.error for op, sent in events_of(ops, Produce) if op.type is OpType.INFO}
+
+
+def test_simulated_seed_gives_the_same_history_twice() -> None:
+    (_, one), (_, other) = (play_in_memory(sim_player(TARGET), SIMULATED.spec(SEED + 1)) for _ in range(2))
+    assert {"client-killed", "client-crash"} <= {op.f for op in one}
+    assert [op.to_json() for op in one] == [op.to_json() for op in other]
+
+
+def test_simulator_goes_without_the_clients_on_libraries_and_says_so() -> None:
+    assert {Library.LIBRDKAFKA: NO_SOCKETS} == SIMULATED.left_out(SEED)
+    scenario = SIMULATED.spec(SEED).scenario
+    assert ["p1", "p3"] == [plan.name for plan in scenario.clients.producers]
+    all_of_them = WORKLOADS["crash"].clients(tuple(scenario.places), seed=SEED)
+    assert all_of_them.without({Library.LIBRDKAFKA}) == scenario.clients
+
+
+def test_simulator_refuses_a_workload_that_is_about_libraries() -> None:
+    runs = replace(SIMULATED, workload="mixed")
+    assert {} == runs.left_out(SEED)
+    with pytest.raises(UsageError, match=r"host sim: clients p2, p3, p4, p5, .* stand on libraries"):
         runs.spec(SEED)

@@ -30,16 +30,13 @@ from harness.events import ClientKilled, ClientStarted
 from harness.history.file import History
 from harness.hosts.node import NodeProcess
 from harness.model import HistoryError, Op, OpType, PreconditionError, UsageError
+from harness.workload.lives import CRASHES_WITHIN_S, OPS_LATER_MAX, asked_nothing
 from harness.workload.plan import ConsumerPlan, Library, Place, ProducerPlan
 from harness.workload.script import Life
 from workloads.clients.children import Children
 from workloads.clients.life_log import LifeLog
 from workloads.clients.wire import LEAVE, RECORDED, Role
 
-# So many ops of the history, at most, after an invoke of the client it is killed.
-OPS_LATER_MAX: Final = 40
-# Clients at work ask several times in a second.
-CRASHES_WITHIN_S: Final = 10.0
 _CHUNK: Final = 65_536
 _SIGKILLED: Final = f"signal {signal.SIGKILL:d}"
 
@@ -101,9 +98,7 @@ class Lives:
             killed = self._changed.wait_for(lambda: self.kills > before, CRASHES_WITHIN_S)
             self._asked_to_crash.clear()
             if not killed:
-                raise PreconditionError(
-                    f"client {self.name}: no request within {CRASHES_WITHIN_S:g} s; expected one to kill it by"
-                )
+                raise asked_nothing(self.name)
             return self._last
 
     def run(self, leave: threading.Event) -> None:

@@ -9,28 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from harness.history.file import History
-from harness.model import HistoryError, PreconditionError
+from harness.model import HistoryError
+from harness.workload.lives import Mortal, next_to_crash
 
 # What a client does until the event is set; it waits for nothing that lasts much longer.
 Work: TypeAlias = Callable[[threading.Event], None]
-
-
-class Mortal(Protocol):
-    """A client in a process of its own."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the workload."""
-
-    @property
-    def kills(self) -> int:
-        """How often it was killed."""
-
-    def crash(self) -> str:
-        """Kill it while a request is under way; raise PreconditionError if it makes none in time."""
 
 
 class Threads:
@@ -68,9 +54,7 @@ class Threads:
 
     def crash(self) -> str:
         """Kill the process of the client that was killed least often; see harness.cluster.client.Workload."""
-        if not self._mortals:
-            raise PreconditionError("client-crash: no client has a process of its own; expected one at work")
-        return min(self._mortals, key=lambda each: (each.kills, each.name)).crash()
+        return next_to_crash(self._mortals).crash()
 
     @property
     def kills(self) -> int:

@@ -8,9 +8,10 @@ import pytest
 
 from harness.events import ClientStarted, Event, Poll, Produce
 from harness.model import HistoryError, Op, OpType
+from harness.workload.lives import KILLED
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import ConsumerScript, Life, ProducerScript
-from workloads.clients.life_log import KILLED, LifeLog
+from workloads.clients.life_log import LifeLog
 from workloads.clients.wire import line_of
 
 LOG = Place("log", 0)

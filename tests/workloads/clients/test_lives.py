@@ -19,6 +19,7 @@ from harness.cleanup.process import identity_of, until
 from harness.events import ClientKilled, ClientStarted, Done, Poll, Produce
 from harness.history.file import History, read_history
 from harness.model import HistoryError, Op, OpType, PartOps, UsageError, events_of
+from harness.workload.lives import KILLED
 from harness.workload.plan import Clients, ConsumerPlan, Library, Place, ProducerPlan
 from harness.workload.script import Life
 from tests.broker.log.batches import TP, all_of
@@ -27,7 +28,6 @@ from tests.kept import keep
 from workloads.clients.beginning import begin
 from workloads.clients.children import ROOT
 from workloads.clients.consuming import opened
-from workloads.clients.life_log import KILLED
 from workloads.clients.lives import Alarm
 from workloads.clients.threads import Threads
 from workloads.clients.wire import ALONE, Role
