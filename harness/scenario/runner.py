@@ -251,15 +251,21 @@ class Play:
 
         def due() -> list[tuple[Partition, int]]:
             led = ((each, each.truth()) for each in self.cluster.partitions if each.successor())
-            found = [(each, truth.leader_epoch) for each, truth in led if truth is not None]
-            return [(each, epoch) for each, epoch in found if (each.place, epoch) not in relieved]
+            epochs = [(each, truth.leader_epoch) for each, truth in led if truth is not None]
+            return [(each, epoch) for each, epoch in epochs if (each.place, epoch) not in relieved]
 
-        within_s = self.scenario.settings.heal_within_s
+        found: list[tuple[Partition, int]] = []
+
+        def ended() -> bool:
+            met = condition()
+            found[:] = [] if met else due()
+            return met or bool(found)
+
         while True:
-            self.cluster.await_(lambda: condition() or bool(due()), lacking, within_s)
-            if condition():
+            self.cluster.await_(ended, lacking, self.scenario.settings.heal_within_s)
+            if not found:
                 return
-            for partition, epoch in due():
+            for partition, epoch in found:
                 relieved.add((partition.place, epoch))
                 if name := partition.successor():
                     self.fault_steps.elect(partition.place, name)

@@ -5,23 +5,10 @@ from __future__ import annotations
 import pytest
 
 from checkers.rules.lost import lost
-from harness.model import Anomaly, Kind, OpType, Source
+from harness.model import Kind, OpType, Source
 from tests.checkers.golden import M1, M2, M3, RECORDS, replicated, scenario_1, scenario_2, scenario_3
 from tests.checkers.story import TOPIC, Story
-
-
-def _kinds(found: list[Anomaly]) -> list[tuple[Kind, tuple[tuple[int, int], ...], tuple[str, ...]]]:
-    return [(anomaly.kind, anomaly.ranges, anomaly.nodes) for anomaly in found]
-
-
-def _ends_without_m2(story: Story, leader: str = "A") -> list[Anomaly]:
-    return lost(story.healed().log(leader, [(0, M1)]).read(*M1).done().ops)
-
-
-def _fails_over(story: Story, *, isr: str = "A", **leads: bool) -> Story:
-    """Add ops in which B dies and A leads epoch 1 with a log that ends before m2."""
-    story.fault("kill", "B").elected("A", 1, isr=isr)
-    return story.leads("A", 1, 3, isr=isr, **leads)
+from tests.checkers.without_m2 import ends_without_m2, fails_over, kinds
 
 
 def test_lost_tells_who_wrote_cut_and_led_in_scenario_1() -> None:
@@ -40,7 +27,7 @@ def test_lost_tells_who_wrote_cut_and_led_in_scenario_1() -> None:
 def test_lost_permits_when_the_only_other_holder_is_down_in_scenario_2(protocol: str) -> None:
     """Source: KIP-101, Scenario 2."""
     (found,) = lost(scenario_2(protocol).ops)
-    assert (Kind.PERMITTED, ((3, 5),), ("B",)) == _kinds([found])[0]
+    assert (Kind.PERMITTED, ((3, 5),), ("B",)) == kinds([found])[0]
     fates = "permitted, as A was down since 0.350 s and B lost it unflushed with its power at 0.350 s"
     assert fates in found.sentence
 
@@ -49,7 +36,7 @@ def test_lost_permits_when_the_only_other_holder_is_down_in_scenario_2(protocol:
 def test_lost_permits_when_the_old_leader_returns_first_in_scenario_3(protocol: str) -> None:
     """Source: KIP-101, returning leaders."""
     (found,) = lost(scenario_3(protocol).ops)
-    assert (Kind.PERMITTED, ((3, 5),), ("A",)) == _kinds([found])[0]
+    assert (Kind.PERMITTED, ((3, 5),), ("A",)) == kinds([found])[0]
     verb = "resumed leading epoch 0" if protocol == "hw" else "was elected leader in epoch 1"
     assert verb in found.sentence
 
@@ -57,18 +44,18 @@ def test_lost_permits_when_the_old_leader_returns_first_in_scenario_3(protocol: 
 def test_lost_is_not_permitted_when_a_killed_holder_keeps_its_page_cache() -> None:
     story = replicated("kip101").fault("kill", "A").fault("restart", "A").started("A").recovered("A", 5)
     story.cut("A", 5, 3, "epoch-answer")
-    assert [(Kind.LOST, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(_fails_over(story)))
+    assert [(Kind.LOST, ((3, 5),), ("A",))] == kinds(ends_without_m2(fails_over(story)))
 
 
 def test_lost_is_not_permitted_when_the_power_loss_spared_the_record() -> None:
     story = replicated("kip101").fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", 5)
     story.cut("A", 5, 3, "high-watermark")
-    assert [Kind.LOST] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+    assert [Kind.LOST] == [anomaly.kind for anomaly in ends_without_m2(fails_over(story))]
 
 
 def test_lost_is_permitted_when_every_holder_lost_unflushed_bytes() -> None:
     story = replicated("kip101").fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", 3)
-    assert [Kind.PERMITTED] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+    assert [Kind.PERMITTED] == [anomaly.kind for anomaly in ends_without_m2(fails_over(story))]
 
 
 def test_lost_is_not_permitted_when_power_was_lost_before_the_acknowledgement() -> None:
@@ -76,7 +63,7 @@ def test_lost_is_not_permitted_when_power_was_lost_before_the_acknowledgement() 
     for op in replicated("kip101").ops[1:]:
         story.add(op.source, op.process, op.type, op.f, **op.value)
     story.cut("A", 5, 3, "high-watermark")
-    assert [Kind.LOST] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+    assert [Kind.LOST] == [anomaly.kind for anomaly in ends_without_m2(fails_over(story))]
 
 
 def test_lost_is_not_permitted_when_a_member_of_the_isr_never_had_it() -> None:
@@ -84,7 +71,7 @@ def test_lost_is_not_permitted_when_a_member_of_the_isr_never_had_it() -> None:
     story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
     story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
     story.sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
-    (found,) = _ends_without_m2(_fails_over(story))
+    (found,) = ends_without_m2(fails_over(story))
     assert Kind.LOST == found.kind
     assert "A had not copied it" in found.sentence
 
@@ -100,13 +87,13 @@ def test_lost_asks_only_the_isr_that_acknowledged() -> None:
     story.shrinks("B", "B", 0).sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
     story.fault("power-loss", "B").fault("restart", "B").started("B").recovered("B", 3)
     story.elected("B", 1, isr="B").leads("B", 1, 3, isr="B")
-    assert [Kind.PERMITTED] == [anomaly.kind for anomaly in _ends_without_m2(story, leader="B")]
+    assert [Kind.PERMITTED] == [anomaly.kind for anomaly in ends_without_m2(story, leader="B")]
 
 
 def test_lost_counts_the_isr_as_the_writer_saw_it_when_collectors_race() -> None:
     """The shrink after the acknowledgement does not excuse A."""
     story = replicated("kip101").shrinks("B", "B", 0).cut("A", 5, 3, "high-watermark")
-    assert [Kind.LOST] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+    assert [Kind.LOST] == [anomaly.kind for anomaly in ends_without_m2(fails_over(story))]
 
 
 @pytest.mark.parametrize(("acks", "offset", "ranges"), [(1, 3, ((3, 5),)), (0, 3, ((3, 5),)), (0, -4, ())])
@@ -115,7 +102,7 @@ def test_lost_is_unpromised_when_acks_is_not_all(
 ) -> None:
     story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).sends("m2")
     story.append("B", 0, 5, 0, "leader").acked("m2", offset, acks=acks)
-    assert [(Kind.UNPROMISED, ranges)] == [a[:2] for a in _kinds(_ends_without_m2(_fails_over(story)))]
+    assert [(Kind.UNPROMISED, ranges)] == [a[:2] for a in kinds(ends_without_m2(fails_over(story)))]
 
 
 def test_lost_finds_nothing_when_an_unoffset_record_is_in_the_log() -> None:
@@ -126,7 +113,7 @@ def test_lost_finds_nothing_when_an_unoffset_record_is_in_the_log() -> None:
 def test_lost_names_the_losing_leader_when_only_zookeeper_tells() -> None:
     story = Story(RECORDS).elected("B", 0).sends("m1").acked("m1", 0).sends("m2").acked("m2", 3)
     story.fault("kill", "B").elected("A", 1, isr="A").healed().log("A", [(0, M1)]).log("B", [(0, M1)])
-    assert [(Kind.LOST, ((3, 5),), ("A",))] == _kinds(lost(story.read(*M1).done().ops))
+    assert [(Kind.LOST, ((3, 5),), ("A",))] == kinds(lost(story.read(*M1).done().ops))
 
 
 def test_lost_permits_when_only_zookeeper_tells_and_all_lost_power() -> None:
@@ -138,13 +125,13 @@ def test_lost_permits_when_only_zookeeper_tells_and_all_lost_power() -> None:
 def test_lost_finds_a_record_replaced_by_another_at_its_offset() -> None:
     story = replicated("kip101").healed().log("B", [(0, M1), (0, M3[:2])])
     (found,) = lost(story.done().ops)
-    assert (Kind.LOST, ((3, 5),), ()) == _kinds([found])[0]
+    assert (Kind.LOST, ((3, 5),), ()) == kinds([found])[0]
     assert "B's final log holds 'm3-0' there, in epoch 0, though no leader was seen" in found.sentence
 
 
 def test_lost_finds_what_the_client_cannot_read_though_the_log_holds_it() -> None:
     story = replicated("kip101").healed().log("B", [(0, M1), (0, M2)])
-    assert [(Kind.LOST, ((4, 5),), ())] == _kinds(lost(story.read(*M1, M2[0], "other").done().ops))
+    assert [(Kind.LOST, ((4, 5),), ())] == kinds(lost(story.read(*M1, M2[0], "other").done().ops))
 
 
 def test_lost_does_not_count_what_lies_beyond_the_readers_high_watermark() -> None:
@@ -155,14 +142,14 @@ def test_lost_does_not_count_what_lies_beyond_the_readers_high_watermark() -> No
 def test_lost_judges_by_the_client_when_the_leaders_log_was_not_read() -> None:
     story = replicated("kip101").healed()
     story.add(Source.LOG, "B", OpType.FAIL, "snapshot", **TOPIC, error="no such folder")
-    assert [(Kind.LOST, ((3, 5),), ())] == _kinds(lost(story.read(*M1, "a", "b").done().ops))
+    assert [(Kind.LOST, ((3, 5),), ())] == kinds(lost(story.read(*M1, "a", "b").done().ops))
 
 
 def test_lost_blames_the_last_losing_when_an_earlier_leader_only_lacked_it_for_a_while() -> None:
     """A leads without m2, B leads with it again, then A leads without it once more."""
-    story = _fails_over(replicated("kip101").cut("A", 5, 3, "high-watermark"))
+    story = fails_over(replicated("kip101").cut("A", 5, 3, "high-watermark"))
     story.elected("B", 2).leads("B", 2, 5).elected("A", 3).leads("A", 3, 3)
-    (found,) = _ends_without_m2(story)
+    (found,) = ends_without_m2(story)
     assert 3 == found.epoch
 
 
@@ -174,195 +161,6 @@ def test_lost_claims_nothing_of_a_log_that_never_healed_when_no_leader_took_over
     assert [] == lost(healed.done().ops)
 
 
-def _three() -> Story:
-    """Return a history in which B leads A and C; all three have m1 and m2, which are acknowledged."""
-    story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("B", 0, isr="ABC")
-    story.leads("B", 0, 0, isr="ABC").follows("A", "B", 0, 0).follows("C", "B", 0, 0).sends("m1").sends("m2")
-    for node in "BAC":
-        story.append(node, 0, 5, 0, "leader" if node == "B" else "follower")
-    return story.passes("B", 5).acked("m1", 0).acked("m2", 3)
-
-
-def _returns_without_m2(story: Story) -> Story:
-    return story.fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", 3)
-
-
-def test_lost_names_the_hole_when_no_controller_saw_the_losing_leader_go() -> None:
-    """Source: KIP-966; Kafka with its state in ZooKeeper: a new controller cannot know that A was down."""
-    story = _returns_without_m2(_three()).broker("C", "controller", epoch=2, active=True)
-    (found,) = _ends_without_m2(_fails_over(story, isr="AC"))
-    assert Kind.RETURNED == found.kind
-    assert "a known gap" in found.sentence
-
-
-def test_lost_is_not_permitted_when_the_controller_stood_all_the_while() -> None:
-    """KAFKA-1120: the controller could have seen from A's registration that A was down (KIP-380)."""
-    story = _three().broker("C", "controller", epoch=1, active=True)
-    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_fails_over(_returns_without_m2(story), isr="AC"))]
-
-
-def test_lost_names_the_hole_when_a_write_that_was_under_way_let_the_losing_leader_in() -> None:
-    """Source: KIP-903, "stale ISR expansion"."""
-    story = _returns_without_m2(_three().elected("B", 0, isr="BC", version=1))
-    story.elected("B", 0, isr="ABC", version=2)
-    assert [Kind.RETURNED] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
-
-
-@pytest.mark.parametrize(("fetched", "kind"), [(False, Kind.RETURNED), (True, Kind.LOST)])
-def test_lost_names_the_hole_until_the_losing_leader_has_fetched_in_its_new_life(
-    fetched: bool, kind: Kind
-) -> None:
-    """
-    A leader lets in who fetches from it: not one that has only been told whom to follow.
-
-    Source: KIP-903, "stale ISR expansion".
-    """
-    story = _returns_without_m2(_three().elected("B", 0, isr="BC", version=1)).follows("A", "B", 0, 3)
-    if fetched:
-        story.add(Source.FABRIC, "fabric", OpType.INFO, "fetch", **TOPIC, link=["A", "B"], offset=3)
-    story.elected("B", 0, isr="ABC", version=2)
-    assert [kind] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
-
-
-def test_lost_is_not_excused_by_a_new_controller_when_the_losing_leader_cut_the_record() -> None:
-    story = _three().broker("C", "controller", epoch=2, active=True).cut("A", 5, 3, "high-watermark")
-    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
-
-
-def _comes_back_alone(story: Story, isr: str = "A") -> Story:
-    """Add ops in which A loses m2 in a power loss, registers again, and is elected as the only candidate."""
-    story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
-    return story.elected("A", 3, isr=isr).leads("A", 3, 3, isr=isr)
-
-
-def _leads_alone(story: Story) -> Story:
-    """Add ops in which B and C leave the ISR and A leads alone; all three have m2."""
-    story.fault("expire", "B").fault("expire", "C").elected("A", 1, isr="A")
-    return story.leads("A", 1, 5, isr="A")
-
-
-def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_record() -> None:
-    """Source: KIP-966. B and C kept m2, but may not lead."""
-    (found,) = _ends_without_m2(_comes_back_alone(_leads_alone(_three())))
-    assert Kind.LAST_STANDING == found.kind
-    assert "a known gap: it was the last member of the ISR" in found.sentence
-
-
-def test_lost_names_the_hole_when_the_log_of_the_last_of_the_isr_was_cut_while_it_was_down() -> None:
-    """A was killed, which takes nothing; then a segment was deleted. B and C kept m2, but may not lead."""
-    story = _leads_alone(_three()).fault("kill", "A").fault("delete-active-segment", "A").fault("restart", "A")
-    story.started("A").recovered("A", 3).broker("A", "registered", taken_over=True)
-    (found,) = _ends_without_m2(story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A"))
-    assert Kind.LAST_STANDING == found.kind
-
-
-def test_lost_is_not_permitted_when_the_last_of_the_isr_was_only_killed() -> None:
-    story = _leads_alone(_three()).fault("kill", "A").fault("restart", "A").started("A")
-    story.recovered("A", 3).broker("A", "registered", taken_over=True)
-    (found,) = _ends_without_m2(story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A"))
-    assert Kind.LOST == found.kind
-
-
-def test_lost_names_the_hole_when_the_leader_is_told_of_before_the_state_that_made_it_one() -> None:
-    """The watch of ZooKeeper may be later than the broker's report."""
-    story = _returns_without_m2(_leads_alone(_three())).broker("A", "registered", taken_over=True, czxid=9)
-    story.broker("C", "elected", **TOPIC, leader=11, epoch=3, isr=[11], unclean=False, saw=[[11, 9]])
-    story.leads("A", 3, 3, isr="A").elected("A", 3, isr="A")
-    assert [Kind.LAST_STANDING] == [found.kind for found in _ends_without_m2(story)]
-
-
-def test_lost_names_the_hole_when_the_decision_is_told_of_before_the_registration_that_it_saw() -> None:
-    """What A hears of ZooKeeper may be late."""
-    story = _returns_without_m2(_leads_alone(_three()))
-    for epoch in (3, 4):
-        story.broker("C", "elected", **TOPIC, leader=11, epoch=epoch, isr=[11], unclean=False, saw=[[11, 9]])
-        story.elected("A", epoch, isr="A")
-        if epoch == 3:
-            story.broker("A", "registered", taken_over=True, czxid=9)
-        story.leads("A", epoch, 3, isr="A")
-    assert [Kind.LAST_STANDING] == [found.kind for found in _ends_without_m2(story)]
-
-
-def test_lost_names_the_hole_when_all_others_of_the_isr_were_on_their_way_out_of_it() -> None:
-    """B and C bounced, so the controller had to remove them; it had not done so when A came back."""
-    story = _three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC")
-    story.fault("kill", "B", "C").fault("restart", "B", "C").started("B", "C")
-    assert [Kind.LAST_STANDING] == [a.kind for a in _ends_without_m2(_comes_back_alone(story))]
-
-
-def test_lost_is_not_permitted_when_another_of_the_isr_stood_when_the_losing_leader_came_back() -> None:
-    """C should have led: it left the ISR only after A came back."""
-    story = _three().fault("expire", "B").elected("A", 1, isr="AC").leads("A", 1, 5, isr="AC")
-    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_comes_back_alone(story))]
-
-
-@pytest.mark.parametrize(("saw", "kind"), [(7, Kind.LAST_STANDING), (9, Kind.LOST)])
-def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_leader_return(
-    saw: int, kind: Kind
-) -> None:
-    """Epoch 2 may have been decided on a view from before A's return; B and C expired between it and epoch 3."""
-    story = _returns_without_m2(_three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC"))
-    story.broker("A", "registered", taken_over=True, czxid=9).elected("A", 2, isr="ABC")
-    story.broker("C", "elected", **TOPIC, leader=11, epoch=2, isr=[11, 12, 13], unclean=False, saw=[[11, saw]])
-    story.fault("expire", "B").fault("expire", "C").elected("A", 3, isr="A")
-    story.broker("C", "elected", **TOPIC, leader=11, epoch=3, isr=[11], unclean=False, saw=[[11, 9]])
-    (found,) = _ends_without_m2(story.leads("A", 3, 3, isr="A"))
-    assert kind is found.kind
-
-
-def test_lost_does_not_blame_who_takes_up_an_epoch_older_than_the_records() -> None:
-    """B was paused, and learns that it leads epoch 1 when A has long led epoch 2."""
-    story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("A", 2, isr="AC")
-    story.leads("A", 2, 0, isr="AC").sends("m1").sends("m2").append("A", 0, 5, 2, "leader")
-    for node, end in (("B", 3), ("C", 5)):
-        story.follows(node, "A", 2, 0).append(node, 0, end, 2, "follower")
-    story.passes("A", 5).acked("m1", 0).acked("m2", 3)
-    story.fault("expire", "B").fault("expire", "C").elected("A", 2, isr="A").leads("B", 1, 3)
-    (found,) = _ends_without_m2(_comes_back_alone(story))
-    assert (Kind.LAST_STANDING, ("A",)) == (found.kind, found.nodes)
-
-
-def test_lost_blames_the_first_leader_without_the_record_though_an_older_office_is_told_of_later() -> None:
-    """B, which wrote m2, reports that it leads epoch 1 when A already leads epoch 2: m2 has not come back."""
-    story = Story(RECORDS, "kip380").started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
-    story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
-    story.sends("m2").append("B", 3, 5, 0, "leader").acked("m2", 3, acks=1)
-    story.elected("B", 1).elected("A", 2).leads("A", 2, 3).leads("B", 1, 5)
-    story.follows("B", "A", 2, 5).cut("B", 5, 3, "epoch-answer", epoch=2).elected("B", 3).leads("B", 3, 3)
-    assert [(Kind.UNPROMISED, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(story, "B"))
-
-
-def _others_go_after_the_return(story: Story, *, decided: bool) -> Story:
-    """Add ops: C leaves the ISR, A loses m2 and registers, an election if `decided`, then B's session ends."""
-    story = story.fault("expire", "C").elected("A", 1, isr="AB").leads("A", 1, 5, isr="AB")
-    story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
-    if decided:
-        story.elected("A", 2, isr="AB")
-    story.fault("zombie", "B").elected("A", 3, isr="A")
-    return story.leads("A", 3, 3, isr="A")
-
-
-def test_lost_names_the_hole_when_the_others_went_before_the_return_was_decided_about() -> None:
-    """In one reading the controller finds that A and B were gone, and that only A came back."""
-    story = _others_go_after_the_return(_three(), decided=False)
-    assert [Kind.LAST_STANDING] == [a.kind for a in _ends_without_m2(story)]
-
-
-def test_lost_is_not_permitted_when_the_others_went_after_the_return_was_decided_about() -> None:
-    story = _others_go_after_the_return(_three(), decided=True)
-    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(story)]
-
-
-def test_lost_is_not_permitted_when_the_losing_leader_led_before_it_was_registered() -> None:
-    """
-    A command to A's previous process must not make A lead.
-
-    Source:  KIP-380.
-    """
-    story = _returns_without_m2(_leads_alone(_three())).elected("A", 3, isr="A").leads("A", 3, 3, isr="A")
-    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(story.broker("A", "registered", taken_over=True))]
-
-
 def test_lost_is_permitted_when_power_went_between_the_commit_and_the_clients_answer() -> None:
     """A committed record is promised, even if the client is answered after its broker lost power."""
     story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
@@ -370,7 +168,7 @@ def test_lost_is_permitted_when_power_went_between_the_commit_and_the_clients_an
     story.sends("m2").append("B", 3, 5, 0, "leader").append("A", 3, 5, 0, "follower").passes("B", 5)
     story.fault("power-loss", "A", "B").acked("m2", 3)
     story.fault("restart", "A").started("A").recovered("A", 3).elected("A", 1, isr="A").leads("A", 1, 3, isr="A")
-    assert [Kind.PERMITTED] == [a.kind for a in _ends_without_m2(story)]
+    assert [Kind.PERMITTED] == [a.kind for a in ends_without_m2(story)]
 
 
 @pytest.mark.parametrize(("new_controller", "kind"), [(True, Kind.RETURNED), (False, Kind.LOST)])
@@ -389,7 +187,7 @@ def test_lost_by_a_leader_that_followed_another_is_excused_as_the_loss_of_that_o
     story.follows("A", "B", 1, 5).cut("A", 5, 3, "epoch-answer", 1)
     story.elected("C", 2, isr="ABC").leads("C", 2, 5, isr="ABC")
     story.elected("A", 3, isr="AC").leads("A", 3, 3, isr="AC")
-    assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]
+    assert [kind] == [anomaly.kind for anomaly in ends_without_m2(story)]
 
 
 @pytest.mark.parametrize(("epochs", "kind"), [([], Kind.UNCHECKED), ([(0, 0), (1, 3)], Kind.PERMITTED)])
@@ -407,4 +205,4 @@ def test_lost_is_judged_where_a_batch_that_nobody_reported_is_of_another_epoch_t
     story.elected("A", 2, isr="A").leads("A", 2, 3, isr="A").sends("m2").append("A", 3, 5, 2, "leader")
     story.passes("A", 5).acked("m2", 3).fault("power-loss", "A").fault("restart", "A")
     story.started("A").recovered("A", 3).elected("A", 3, isr="A").leads("A", 3, 3, isr="A")
-    assert [kind] == [found.kind for found in _ends_without_m2(story)]
+    assert [kind] == [found.kind for found in ends_without_m2(story)]
