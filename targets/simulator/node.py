@@ -205,6 +205,7 @@ class Process:
 
     def on_disk_done(self) -> None:
         """Perform the effects of the step that a slow disk held up, then go on."""
+        self._node.freed_ns = self._world.clock.now_ns
         late, self._late = self._late, None
         assert late is not None, f"{self._node.name}: nothing waits for the disk"
         self._stepping = True
@@ -259,6 +260,7 @@ class Node:
         process: None while the node is down.
         clock: the node's own, by which its core and its connections measure time.
         resumed_ns: when it was resumed last, in the world's time.
+        freed_ns: when its slow disk last let a step go on, in the world's time; -1 if it held up none.
         ended: why the process ended by itself, "" if it did not.
         ends: why those that ended by themselves did, in order.
     """
@@ -272,6 +274,7 @@ class Node:
         self.process: Process | None = None
         self.paused = False
         self.resumed_ns = 0
+        self.freed_ns = -1
         self.ended = ""
         self.ends: list[str] = []
         self.printed: list[str] = []
@@ -282,6 +285,10 @@ class Node:
     def listening(self) -> bool:
         """Return True if the node accepts connections: a paused node's kernel still does."""
         return self.process is not None
+
+    def held_up(self, since_ns: int) -> bool:
+        """Return True if a slow disk has held up a step since then, so that what was due waited for it."""
+        return self.disk.errors.armed is DiskError.SLOW or self.freed_ns >= since_ns
 
     @property
     def broker(self) -> Broker | None:

@@ -152,3 +152,11 @@ def test_old_protocol_loses_what_it_promised() -> None:
         for seed in range(3)
     ]
     assert Verdict.INVALID in {result.verdict for result in found}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_what_a_slow_disk_holds_up_is_no_violation_of_a_time(seed: int) -> None:
+    result, _ = play_in_memory(
+        sim_player(TARGET), runs("disk-slow", "elect", seconds=4.0, workload="tail").spec(seed)
+    )
+    assert result.verdict <= Verdict.PERMITTED, result.sentences

@@ -45,6 +45,8 @@ class Due:
                 if any(caller.connection == event.connection for caller in callers):
                     yield None, f"{name} lets a {what} wait whose connection is closed"
         elif isinstance(event, Tick):
+            if self._world.nodes[name].held_up(self._world.clock.now_ns):
+                return  # the step was before the time that its disk took
             now_ns = self._world.nodes[name].clock.now_ns
             late = sorted(str(key) for key, at_ns in state.timers.times() if at_ns <= now_ns)
             if late:

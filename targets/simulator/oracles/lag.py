@@ -20,6 +20,8 @@ from targets.simulator.world import World
 
 # What timers of other steps may add.
 SLACK_NS: Final = 5 * NS_PER_MS
+# For so many times the lag after a slow disk has held up a step, lags are not judged.
+UNKNOWN_LAGS: Final = 4
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class Lag:
     def wrong(self, name: str, node: Node, state: State) -> Iterator[tuple[TopicPartition, str]]:
         """Yield members that should have left an ISR, and those that are taken out too early."""
         lag_ns = state.config.replica_lag_ms_max * NS_PER_MS
+        # What a slow disk holds up is seen here when it is over; since when a follower is behind is not known then.
+        known = not node.held_up(self._world.clock.now_ns - UNKNOWN_LAGS * lag_ns)
         for tp in self._tps:
             reign = self._reign(name, tp, state)
             if reign is None:
@@ -95,7 +99,7 @@ class Lag:
             replica, asked = reign.replica, reign.replica.isr_asked
             if asked is not None and asked != reign.asked:
                 for member in set(replica.isr) - {*asked}:
-                    if (behind_ns := self._behind(reign, member)) <= lag_ns:
+                    if (behind_ns := self._behind(reign, member)) <= lag_ns and known:
                         yield tp, self._text(f"{name}, leader of {tp}, takes out", member, behind_ns, lag_ns)
             reign.asked = asked
             for member in replica.isr:
@@ -114,7 +118,7 @@ class Lag:
                     continue
                 behind_ns, away_ns = self._behind(reign, member), self._away(reign, member)
                 half_ns = lag_ns // 2 + SLACK_NS  # the leader looks at its ISR twice in the time of the lag
-                if min(behind_ns, quiet_ns) > lag_ns + half_ns and away_ns > half_ns:
+                if min(behind_ns, quiet_ns) > lag_ns + half_ns and away_ns > half_ns and known:
                     yield tp, self._text(f"{name}, leader of {tp}, keeps", member, behind_ns, lag_ns)
 
     def _reign(self, name: str, tp: TopicPartition, state: State) -> _Reign | None:

@@ -110,7 +110,7 @@ class Waits:
 
     # --- time ------------------------------------------------------------------------------------------------
     def _fetch(self, name: str, request: FetchRequest, response: FetchResponse, received_ns: int) -> None:
-        if not request.partitions or request.max_wait_ms <= 0:
+        if not request.partitions or request.max_wait_ms <= 0 or self._world.nodes[name].held_up(received_ns):
             return
         wait_ns, waited_ns = request.max_wait_ms * NS_PER_MS, self._waited(name, received_ns)
         if any(result.error is not ErrorCode.NONE for result in response.results):
@@ -129,6 +129,8 @@ class Waits:
     def in_order(self, name: str, told: Sequence[Told]) -> None:
         """Check that requests whose time is up in one step are answered in the order of their times."""
         last_ns = 0
+        if any(self._world.nodes[name].held_up(received_ns) for _, _, received_ns in told):
+            return
         for request, _, received_ns in told:
             if isinstance(request, FetchRequest | ProduceRequest):
                 wait_ms = request.max_wait_ms if isinstance(request, FetchRequest) else request.timeout_ms
@@ -172,6 +174,8 @@ class Waits:
         return None if broker is None else broker.state.replicas.get(tp)
 
     def _produce(self, name: str, request: ProduceRequest, response: ProduceResponse, received_ns: int) -> None:
+        if self._world.nodes[name].held_up(received_ns):
+            return
         wait_ns, waited_ns = request.timeout_ms * NS_PER_MS, self._waited(name, received_ns)
         about = f"a produce that may wait {request.timeout_ms} ms"
         late = self._is_late(name, received_ns, wait_ns)
