@@ -288,7 +288,7 @@ class Node:
 
     def held_up(self, since_ns: int) -> bool:
         """Return True if a slow disk has held up a step since then, so that what was due waited for it."""
-        return self.disk.errors.armed is DiskError.SLOW or self.freed_ns >= since_ns
+        return self.disk.errors.armed is DiskError.SLOW or self.freed_ns >= max(0, since_ns)
 
     @property
     def broker(self) -> Broker | None:

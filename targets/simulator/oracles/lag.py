@@ -90,7 +90,7 @@ class Lag:
     def wrong(self, name: str, node: Node, state: State) -> Iterator[tuple[TopicPartition, str]]:
         """Yield members that should have left an ISR, and those that are taken out too early."""
         lag_ns = state.config.replica_lag_ms_max * NS_PER_MS
-        # What a slow disk holds up is seen here when it is over; since when a follower is behind is not known then.
+        # What a slow disk holds up is seen here when it is over: since when a follower was behind is not known.
         known = not node.held_up(self._world.clock.now_ns - UNKNOWN_LAGS * lag_ns)
         for tp in self._tps:
             reign = self._reign(name, tp, state)
