@@ -9,6 +9,8 @@ Source:  RFC 9293, 3.8.1 (retransmission); Jepsen, `jepsen.net` (drop!, slow!, f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import FaultInForce
 from harness.cluster.link_fault import BITES_WITHIN_S, refuse_twice
@@ -38,10 +40,13 @@ def begin(cluster: Cluster, fault: str, node: str, how: Packets) -> str:
     return evidence(cluster, node, how)
 
 
-def probe(cluster: Cluster, node: str) -> str:
-    """Return "" while something becomes of the node's packets, as the kernel says, else that all pass."""
-    standing = any(cluster.host.packets_impaired(node, how) for how in Packets)
-    return "" if standing else "its packets pass; expected some of them to be dropped or late"
+def probe_of(how: Packets) -> Callable[[Cluster, str], str]:
+    """Return what returns "" while this becomes of a node's packets, as the kernel says, else that they pass."""
+
+    def probe(cluster: Cluster, node: str) -> str:
+        return "" if cluster.host.packets_impaired(node, how) else f"its packets pass; expected some to be {how}"
+
+    return probe
 
 
 def end(cluster: Cluster, node: str) -> str:

@@ -89,7 +89,7 @@ def _on_packets(word: str, node: str) -> Shown:
     return Shown(
         node=node,
         seen=f"packets {word}: [1-9]",
-        pretended="{fault} {node}: its packets pass; expected some of them to be dropped or late",
+        pretended=f"{{fault}} {{node}}: its packets pass; expected some to be {word}",
         undo="pass-packets",
         undone=f"{{fault}}: packets {word}: [1-9]",
         after=(COPIED,),

@@ -11,6 +11,7 @@ from harness.model import OpType, Verdict, events_of
 from harness.packets import Packets
 from nemesis import NEMESES
 from tests.nemesis.conftest import await_whole, heal, inject, roles
+from tests.nemesis.every_fault import pretending
 from tests.nemesis.simulated import played, refused, seen
 
 FAULTS = {"drop-packets": Packets.DROPPED, "throttle": Packets.THROTTLED, "lossy-packets": Packets.LOSSY}
@@ -74,6 +75,13 @@ def test_fault_that_is_in_force_already_and_heal_of_none_are_refused() -> None:
     assert "throttle A: in force already; expected a node without it" == refused(ops, "throttle")
     _, ops = played("none", "produce m1 acks=all\npass-packets A\n")
     assert "pass-packets A: all its packets pass; expected a fault of them" == refused(ops, "pass-packets")
+
+
+def test_fault_that_is_only_pretended_is_told_from_another_of_the_node() -> None:
+    with pretending("throttle"):
+        result, ops = played("beside", "produce m1 acks=all\ndrop-packets A\nthrottle A\n")
+    assert Verdict.UNKNOWN is result.verdict
+    assert "throttle A: its packets pass; expected some to be made to wait (done)" == refused(ops, "throttle")
 
 
 def test_two_faults_of_one_node_are_undone_together() -> None:
