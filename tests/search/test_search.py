@@ -51,7 +51,7 @@ def test_search_keeps_no_more_findings_than_an_engineer_reads_and_names_the_rest
     monkeypatch.setattr(simulated_search, "KEPT_MAX", 1)
     console = Console(record=True, width=150)
     options = Options(host=SIM, seed=0, results=tmp_path, jobs=1)
-    search_simulated(RUNS, options, Limit(seeds=12), console)
+    search_simulated(RUNS, options, Limit(seeds=12), console, shrunk_max=0)
     (folder,) = tmp_path.glob("*-search-0")
     assert 1 == len(list(folder.iterdir()))
     assert " more: " in console.export_text()
