@@ -13,6 +13,7 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -217,9 +218,7 @@ class DockerHost(NodesHost[NodeContainer]):
     def _reached(self, name: str) -> Reached:
         """Return how packets reach a node: over the interface of its container, and nothing else does."""
         node = self._node(name)
-        return Reached(
-            listeners=self._listeners.get(name, ()), interface=lambda: shaping.interface_of(node.process())
-        )
+        return replace(super()._reached(name), interface=lambda: shaping.interface_of(node.process()))
 
     def _lacks_clocks(self) -> str:
         """Try it in a container of each image, once for each engine and image."""

@@ -216,18 +216,15 @@ class NodesHost(Generic[N]):
 
     def packets_met(self, name: str, how: Packets) -> int:
         """Return how many packets of the node it was done to, of an interface since the node's last start."""
-        if how is not Packets.DROPPED and not self.alive(name):
-            return 0
         return self._packets.met(name, self._reached(name), how)
 
     def pass_packets(self, name: str, how: Packets) -> None:
         """Let the node's packets pass again."""
-        self._packets.clear(name, self._reached(name), how, alive=self.alive(name))
+        self._packets.clear(name, self._reached(name), how)
 
     def _reached(self, name: str) -> Reached:
         """Return how packets reach a node: at its listeners, over an interface that it shares."""
-        self._node(name)
-        return Reached(listeners=self._listeners.get(name, ()))
+        return Reached(listeners=self._listeners.get(name, ()), alive=self._node(name).alive)
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""

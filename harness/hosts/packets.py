@@ -34,11 +34,13 @@ class Reached:
 
     Attributes:
         listeners: where it listens.
+        alive: returns True if it runs; what is done to an interface is gone with its process.
         interface: returns the interface here by which all reaches it, and nothing else; None if it shares one.
             It raises PreconditionError while the node is down.
     """
 
     listeners: Collection[Address]
+    alive: Callable[[], bool]
     interface: Callable[[], str] | None = None
 
 
@@ -80,14 +82,14 @@ class NodePackets:
         """Return how many packets it was done to, of a shaped interface since the node's last start."""
         if how is Packets.DROPPED:
             return 0 if self._chain is None else self._chain.dropped(name)
-        return shaping.met(_interface(name, reached, how), how)
+        return shaping.met(_interface(name, reached, how), how) if reached.alive() else 0
 
-    def clear(self, name: str, reached: Reached, how: Packets, *, alive: bool) -> None:
-        """Let the packets of a node pass again; the interface of one that is down is gone."""
+    def clear(self, name: str, reached: Reached, how: Packets) -> None:
+        """Let the packets of a node pass again."""
         if how is Packets.DROPPED:
             if self._chain is not None:
                 self._chain.clear(name)
-        elif self._shaped.pop(name, None) is not None and alive:
+        elif self._shaped.pop(name, None) is not None and reached.alive():
             shaping.clear(_interface(name, reached, how))
 
 

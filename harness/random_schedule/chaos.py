@@ -22,6 +22,7 @@ from harness.effect import Effect
 from harness.fabric.core.rules import ANY
 from harness.model import UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
+from harness.random_schedule.generate import HOLDS
 from harness.random_schedule.profile import ALL
 from harness.random_schedule.timing import Timing
 from harness.registry import pick
@@ -221,7 +222,7 @@ class _Drawing:
             case "hold":
                 return Hold(direction, api, src, dst)
             case "hold-command":  # who does not learn that another leads goes on leading
-                return Hold(*_HELD[0], ANY, node)
+                return Hold(*HOLDS[kind], ANY, node)
             case "delay":
                 return Delay(direction, api, src, dst, Decimal(f"{chance.uniform(*_DELAY_S):.3f}"))
             case _:

@@ -89,9 +89,8 @@ class FaultSteps:
 
     def elect(self, place: Place, name: str) -> None:
         """Have a replica lead a partition, if the controller can; a refusal is in the history."""
-        moves = next(fault for fault in self.faults.values() if fault.effect is Effect.LEADER_MOVED)
         with self.cluster.naming(place), suppress(PreconditionError):
-            self.inject(moves, [name])
+            self.inject(self._fault_of(Effect.LEADER_MOVED), [name])
 
     def unhealed(self) -> list[str]:
         """
@@ -119,8 +118,11 @@ class FaultSteps:
         """End the sessions of all nodes that are down, so that the controller sees it without the timeout."""
         for name in sorted(self.cluster.down):
             if self.cluster.zookeeper_view.registered(name):
-                ends = (fault for fault in self.faults.values() if fault.effect is Effect.SESSION_ENDED)
-                self.inject(next(ends), [name])
+                self.inject(self._fault_of(Effect.SESSION_ENDED), [name])
+
+    def _fault_of(self, effect: Effect) -> Fault:
+        """Return the first fault of the table that has this effect."""
+        return next(fault for fault in self.faults.values() if fault.effect is effect)
 
     def _record(self, injection: Injection, act: Callable[[], str]) -> None:
         """Record an op of the nemesis and run it; if it fails, record its error and raise it."""
