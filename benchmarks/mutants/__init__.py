@@ -21,9 +21,12 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
 # Modules of the core without mutants, and why.
 WITHOUT: Final[Mapping[str, str]] = {
     "damage": "no schedule flips a byte: docs/bit-rot.md",
+    "controller_state": "only data: what the controller knows",
+    "decided": "only data: decisions and what they were made from",
     "events": "only data: inputs and outputs",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",
     "names": "one rule for the names of topics, and no replication",
+    "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",
 }

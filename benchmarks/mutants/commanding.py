@@ -66,28 +66,27 @@ MUTANTS: Final = (
     # --- commands --------------------------------------------------------------------------------------------
     Mutant(
         name="commands-for-the-dead-kept",
-        module="commands",
+        module="command_queue",
         category=Category.COMMAND,
         sentence="Commands for a broker that has gone are kept, and sent to it when it is back.",
         breaks="Kafka's ControllerChannelManager.removeBroker: the queue ends with its broker",
         edits=(
             (
-                "for broker, channel in controller.channels.items() if broker in controller.live",
-                "for broker, channel in controller.channels.items()",
+                "broker: channel for broker, channel in controller.channels.items() if broker in controller.live",
+                "broker: channel for broker, channel in controller.channels.items()",
             ),
         ),
     ),
     Mutant(
         name="unanswered-command-forgotten",
-        module="commands",
+        module="command_queue",
         category=Category.PROTOCOL,
         sentence="A command whose answer was lost is not sent again.",
         breaks="Kafka's RequestSendThread: it sends until the broker answers or is gone",
         edits=(
             (
-                '("command", continuation.broker), core.config.controller_backoff_ms)\n',
-                '("command", continuation.broker), core.config.controller_backoff_ms)\n'
-                "        channel.queue.pop(0)\n",
+                "    if response is None:\n        _put_back(channel)\n",
+                "    if response is None:\n        channel.sent = channel.tag = None\n",
             ),
         ),
     ),
@@ -122,14 +121,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="first-fifty-stopped",
-        module="commands",
+        module="command_queue",
         category=Category.MANY,
         sentence="Of many deleted partitions each broker is told of the first fifty.",
         breaks="V3 B (on_topic_change 2): every deleted partition is stopped",
         edits=(
             (
-                "for first in range(0, len(partitions), most",
-                "for first in range(0, min(1, len(partitions)), most",
+                "        del channel.stops[tp]\n    return",
+                "        del channel.stops[tp]\n    channel.stops.clear()\n    return",
             ),
         ),
     ),
@@ -147,16 +146,11 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
-        name="newest-command-first",
-        module="commands",
+        name="older-state-told-again",
+        module="command_queue",
         category=Category.MANY,
-        sentence="Of the commands that wait for a broker the newest is sent, and the oldest counts as sent.",
+        sentence="A state whose command was not answered is told again in place of a newer one.",
         breaks="V3, command queue per broker: in order",
-        edits=(
-            (
-                "CONTROLLER_CHANNEL, channel.queue[0], continuation",
-                "CONTROLLER_CHANNEL, channel.queue[-1], continuation",
-            ),
-        ),
+        edits=(("tp: _newer(again.get(tp), state) for", "tp: again.get(tp, state) for"),),
     ),
 )

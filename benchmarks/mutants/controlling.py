@@ -74,21 +74,21 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="writes-of-the-deposed",
-        module="controller",
+        module="state_writes",
         category=Category.COMMAND,
         sentence="A deposed controller that does not know it yet can still write leaders to ZooKeeper.",
         breaks="KAFKA-6082: every write checks /controller_epoch",
-        edits=(("| ZkCheck] = [check]", "| ZkCheck] = []"),),
+        edits=(("ZkMulti(ops=(check, *ops))", "ZkMulti(ops=tuple(ops))"),),
     ),
     Mutant(
         name="write-of-an-older-office-announced",
-        module="controller",
+        module="state_writes",
         category=Category.COMMAND,
         sentence="A decision of an earlier office of the same broker is announced in the present one.",
         breaks="KAFKA-6082: the epoch of the decision is the one under which it was made",
         edits=(
             (
-                "if not controller.active or controller.epoch != continuation.state.controller_epoch:",
+                "if not controller.active or controller.epoch != continuation.office:",
                 "if not controller.active:",
             ),
         ),
@@ -99,27 +99,27 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="lost-write-is-announced",
-        module="controller",
+        module="state_writes",
         category=Category.COMMAND,
         sentence="A decision whose write lost its answer is commanded as if it were written.",
         breaks="V3, 6: ZooKeeper first, then the brokers",
         edits=(
             (
-                "    if not isinstance(result, ZkDone):\n",
-                "    if not isinstance(result, ZkDone) and result is not ZkError.LOST:\n",
+                "    if isinstance(result, ZkDone):\n",
+                "    if isinstance(result, ZkDone) or result is ZkError.LOST:\n",
             ),
         ),
     ),
     Mutant(
         name="lost-write-is-never-announced",
-        module="controller",
+        module="state_writes",
         category=Category.PROTOCOL,
         sentence="A decision that was written, but whose answer was lost, is commanded to nobody.",
         breaks="V3 A.4: the brokers are told what was written",
         edits=(
             (
-                "controller.uncertain[continuation.tp] = continuation",
-                "controller.uncertain.pop(continuation.tp, None)",
+                "controller.uncertain[decided.tp] = decided",
+                "controller.uncertain.pop(decided.tp, None)",
             ),
         ),
     ),
@@ -129,7 +129,7 @@ MUTANTS: Final = (
         category=Category.PROTOCOL,
         sentence="The controller writes over an ISR that the leader changed since it was read.",
         breaks="V3 G; Kafka's conditional updates of the partition's state",
-        edits=(("ZkSet(path=path, data=data, version=version)", "ZkSet(path=path, data=data, version=-1)"),),
+        edits=(("ZkSet(path=path, data=data, version=seen.version)", "ZkSet(path=path, data=data, version=-1)"),),
     ),
     Mutant(
         name="brokers-watched-once",
@@ -160,8 +160,8 @@ MUTANTS: Final = (
         breaks="V3 A (on_broker_change 3): for each affected partition",
         edits=(
             (
-                "under=under, changes=mine, saw=continuation.live)\n",
-                "under=under, changes=mine, saw=continuation.live)\n            if state is not None:\n"
+                "seen=seen[tp], changes=mine, saw=continuation.live)\n",
+                "seen=seen[tp], changes=mine, saw=continuation.live)\n            if state is not None:\n"
                 "                break\n",
             ),
         ),
@@ -176,23 +176,41 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="unwritten-decision-forgotten",
-        module="controller",
+        module="state_writes",
         category=Category.PROTOCOL,
         sentence="A decision that could not be written is forgotten if its broker is back by the next reading.",
         breaks="V3 A; KAFKA-1120: a broker that was away must be handled as one that failed",
         edits=(
             (
-                "_handle_again(core, continuation.tp, continuation.changes)",
-                "controller.live = dict(continuation.saw)",
+                "_handle_again(controller, decided.tp, decided.changes)",
+                "controller.live = dict(decided.saw)",
             ),
         ),
     ),
     Mutant(
         name="failed-writes-never-land",
-        module="controller",
+        module="state_writes",
         category=Category.MANY,
-        sentence="A write that fails counts as in flight for ever; after a hundred the controller writes no more.",
+        sentence="A write that fails counts as in flight for ever; after some the controller writes no more.",
         breaks="Kafka's ZooKeeperClient: every answer frees its place in flight",
-        edits=(("max(0, controller.writing - 1)", "max(0, controller.writing - isinstance(result, ZkDone))"),),
+        edits=(
+            (
+                "max(0, controller.writing - len(decisions))",
+                "max(0, controller.writing - len(decisions) * isinstance(result, ZkDone))",
+            ),
+        ),
+    ),
+    Mutant(
+        name="half-of-a-refused-multi-forgotten",
+        module="state_writes",
+        category=Category.MANY,
+        sentence="Of many decisions whose multi was refused only the first half is written singly.",
+        breaks="V3 A.3: for each affected partition; discussion 1, ZooKeeper's multi is all or nothing",
+        edits=(
+            (
+                "controller.split += (decisions[:middle], decisions[middle:])",
+                "controller.split += (decisions[:middle],)",
+            ),
+        ),
     ),
 )

@@ -45,8 +45,8 @@ MUTANTS: Final = (
         breaks="V3 E; Kafka's KafkaZkClient.registerBroker: NODE_EXISTS ends the start",
         edits=(
             (
-                "elif decode_registration(found.data).node == core.config.registration.node:",
-                "elif found.owner != core.state.session:",
+                "    if other == core.config.registration.node:",
+                "    if found.owner != core.state.session:",
             ),
         ),
     ),
@@ -87,8 +87,8 @@ MUTANTS: Final = (
         breaks="V3 E.1 and E.2: every partition that is assigned to it",
         edits=(
             (
-                "in sorted(decode_assignment(node.data).items()):",
-                "in sorted(decode_assignment(node.data).items())[:1]:",
+                "in sorted(found.items()):",
+                "in sorted(found.items())[:1]:",
             ),
         ),
     ),
@@ -222,7 +222,7 @@ MUTANTS: Final = (
         category=Category.VISIBLE,
         sentence="If the connection to ZooKeeper is lost, a client is told that its topic does not exist.",
         breaks="Kafka's protocol: UNKNOWN_TOPIC_OR_PARTITION is for what is not there",
-        edits=(("lost = node is ZkError.LOST", "lost = node is ZkError.REFUSED"),),
+        edits=(("there = node is ZkError.LOST or", "there = node is ZkError.REFUSED or"),),
     ),
     Mutant(
         name="metadata-of-one-partition",

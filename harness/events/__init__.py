@@ -32,6 +32,7 @@ from harness.events.broker import (
     Stopped,
     Stuck,
     Truncate,
+    UnreadableNode,
 )
 from harness.events.client import ClientKilled, ClientStarted, CreateTopic, DeleteTopic, Poll, Produce, Read
 from harness.events.fabric import (
@@ -143,6 +144,7 @@ __all__ = [
     "Stuck",
     "Truncate",
     "Unknown",
+    "UnreadableNode",
     "World",
 ]
 
@@ -193,6 +195,7 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.BROKER, "controller"): ControllerOffice,
     (Source.BROKER, "elected"): Elected,
     (Source.BROKER, "command-dropped"): CommandDropped,
+    (Source.BROKER, "unreadable-node"): UnreadableNode,
     (Source.BROKER, "leader"): Leader,
     (Source.BROKER, "follower"): Follower,
     (Source.BROKER, "append"): Append,

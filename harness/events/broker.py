@@ -83,10 +83,18 @@ class Elected(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandDropped(Event):
-    """The controller dropped a request to a broker, because too many wait for its answers."""
+    """The controller forgot a deletion that a broker is to be told, because too many wait for it."""
 
     broker: int = field(metadata=key("id"))
     queued: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableNode(Event):
+    """A node in ZooKeeper holds something else than its path promises; the broker leaves it out and goes on."""
+
+    path: str
+    error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

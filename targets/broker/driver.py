@@ -42,7 +42,7 @@ from targets.broker.core.events import (
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Config
-from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
+from targets.broker.core.zookeeper import NodeError, ZkGet, ZkNode, broker_path, decode_registration
 from targets.broker.files import share_files
 from targets.broker.inbound import Common, Inbound
 from targets.broker.log import LogInDoubtError
@@ -340,7 +340,12 @@ class Driver:
         if not isinstance(node, ZkNode):
             found(None)
             return
-        registration = decode_registration(node.data)
+        try:
+            registration = decode_registration(node.data)
+        except NodeError as error:
+            log.warning("%s: %s", broker_path(broker_id), error)
+            found(None)
+            return
         address = registration.internal_host, registration.internal_port
         self._known[broker_id] = address
         found(address)

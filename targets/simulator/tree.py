@@ -26,6 +26,7 @@ from targets.broker.core.zookeeper import (
     ZkOp,
     ZkResult,
     ZkSet,
+    ZkSync,
 )
 
 ANY_VERSION: Final = -1
@@ -71,6 +72,8 @@ class Tree:
                 if watch:
                     self._watch(CHILDREN, path, watcher)
                 return ZkNames(names=tuple(sorted(self._children.get(path, ()))))
+            case ZkSync():
+                return ZkDone()  # there is one state, and all servers have it
             case ZkMulti(ops=parts):
                 return self.write(parts, session)
             case ZkCreate():

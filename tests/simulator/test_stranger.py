@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from harness.model import OpType
-from targets.broker.core import membership
+from targets.broker.core import readable
 from targets.broker.core.zookeeper import broker_path, decode_registration
 from targets.simulator import stranger
 from targets.simulator.oracles import Oracles, Rule
@@ -80,7 +80,7 @@ def test_other_machine_is_gone_with_the_last_step_and_does_not_come_before_the_f
 
 
 def test_broker_that_takes_over_another_machines_id_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(membership, "decode_registration", lambda _: registration("B"))
+    monkeypatch.setattr(readable, "decode_registration", lambda _: registration("B"))
     stage = Stage(monkeypatch)
     stage.stranger.listen(step(0))
     stage.restart()

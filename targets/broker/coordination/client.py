@@ -46,6 +46,7 @@ from targets.broker.core.zookeeper import (
     ZkOp,
     ZkResult,
     ZkSet,
+    ZkSync,
 )
 
 log = logging.getLogger("fencepost.zookeeper")
@@ -175,6 +176,8 @@ class Coordination:
                 self._client.exists_async(path, watch=self._watch(path) if watch else None)
             case ZkChildren(path=path, watch=watch):
                 self._client.get_children_async(path, watch=self._watch(path) if watch else None)
+            case ZkSync(path=path):
+                self._client.sync_async(path)
             case ZkCreate():
                 # kazoo's own create passes its answer through the queue twice, behind later reads.
                 self._multi((op,))
@@ -222,6 +225,8 @@ def _result(op: ZkOp, outcome: Any) -> ZkResult:
             return ZkError.NO_NODE if value is None else _node(b"", value)
         case ZkChildren():
             return ZkNames(names=tuple(sorted(value)))
+        case ZkSync():
+            return ZkDone()
         case ZkCreate() | ZkMulti():
             failed = [part for part in value if isinstance(part, Exception)]
             said = [part for part in failed if not isinstance(part, RolledBackError | RuntimeInconsistency)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from targets.broker.core import (
-    commands,
+    command_queue,
     controller,
     damage,
     fetches,
@@ -21,6 +21,7 @@ from targets.broker.core import (
     office,
     questions,
     replicas,
+    state_writes,
     topics,
 )
 from targets.broker.core.events import (
@@ -86,6 +87,7 @@ class Broker:
         try:
             _dispatch(core, event)
         finally:
+            command_queue.send_next(core)
             _arm(core)
             if core.ending is not None:
                 self.effects.append(core.ending)
@@ -150,8 +152,8 @@ def _on_answered(core: Core, event: Answered) -> None:
             follower.on_epoch_answer(core, continuation, event.response)
         case follower.AwaitBounds():
             follower.on_bounds(core, continuation, event.response)
-        case commands.AwaitCommandAck():
-            commands.on_commanded(core, continuation, event.tag, event.response)
+        case command_queue.AwaitCommandAck():
+            command_queue.on_commanded(core, continuation, event.tag, event.response)
         case None:
             pass  # void: nothing waits for it any more
         case _:
@@ -172,7 +174,7 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
         case isr.AwaitIsrWrite():
             isr.on_asked(core, continuation, ZkError.LOST if stale else results[0])
         case isr.AwaitIsrRead():
-            isr.on_read(core, continuation, ZkError.LOST if stale else results[0])
+            isr.on_read(core, continuation, ZkError.LOST if stale or ZkError.LOST in results else results[-1])
         case metadata.AwaitMetadataNames():
             metadata.on_names_read(core, continuation, results)
         case metadata.AwaitMetadataNodes():
@@ -215,7 +217,7 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             else:
                 membership.register(core)
         case membership.AwaitRegistrationRead():
-            membership.on_registration_read(core, results[0])
+            membership.on_registration_read(core, *results)
         case membership.AwaitRegistrationWrite():
             membership.on_registration_written(core, continuation, results)
         case membership.AwaitTopicNames():
@@ -234,7 +236,7 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             controller.on_nodes(core, continuation, results)
         case controller.AwaitStates():
             controller.on_states(core, continuation, results)
-        case controller.AwaitStateWrite():
+        case state_writes.AwaitStateWrites():
             controller.on_wrote(core, continuation, results[0])
         case controller.AwaitElectionsRemoval():
             pass  # the next reading finds a node that was not removed
@@ -296,7 +298,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             if replica is not None and replica.generation == generation:
                 follower.proceed(core, replica)
         case ("command", int(broker)):
-            commands.pump(core, broker)
+            command_queue.pump(core, broker)
         case ("controller-read",):
             controller.read(core)
         case ("office", int(tried)):

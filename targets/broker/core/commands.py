@@ -1,53 +1,27 @@
 """
-The controller's commands to brokers: one queue for each broker, one command in flight, in order.
+What the controller tells brokers: the states of their partitions, and which replicas to delete.
 
 The controller also commands itself over the network, as Apache Kafka does: a decision reaches its own
-replicas as late as any other's.
-Source:  Kafka Replication Design V3, A.4, C and "Potential optimizations" 1 (command queue).
+replicas as late as any other's. `command_queue` keeps what is to be told until it is answered.
+Source:  Kafka Replication Design V3, A.4, C and D.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
-from targets.broker.core.messages import (
-    NO_TOPIC_ID,
-    ErrorCode,
-    LeaderAndIsr,
-    LeaderAndIsrRequest,
-    LeaderAndIsrResponse,
-    Response,
-    StopReplica,
-    StopReplicaRequest,
-    StopReplicaResponse,
-    TopicPartition,
-)
+from targets.broker.core import command_queue
+from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsr, TopicPartition
 from targets.broker.core.rules import ReturningLeader
-from targets.broker.core.state import Channel, Core
+from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import PartitionState
-
-CONTROLLER_CHANNEL = "controller"
-ACK_TIMEOUT_MS = 30_000
-# A broker that answers nothing keeps its commands; with more than this it counts as dead.
-QUEUE_COMMANDS_MAX = 1_000
-# Replicas that a broker which is not registered is to stop, as far as the controller remembers.
-UNSTOPPED_MAX = 10_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitCommandAck:
-    """A command is in flight to this broker."""
-
-    broker: int
-    controller_epoch: int
 
 
 def send_state(core: Core, command: LeaderAndIsr) -> None:
-    """Send a partition's new state to all its live replicas (V3 A.4)."""
+    """Tell a partition's new state to all its live replicas (V3 A.4)."""
     for broker in command.replicas:
         if broker in core.state.controller.live:
-            _enqueue(core, broker, _leader_and_isr(core, broker, (command,), is_init=False))
+            command_queue.tell(core, broker, command)
 
 
 def inform(
@@ -57,6 +31,7 @@ def inform(
     states: Mapping[TopicPartition, PartitionState],
     *,
     is_init: bool,
+    is_whole: bool = True,
 ) -> None:
     """
     Send brokers the ZooKeeper state of all their partitions, before any decision (V3 D.4).
@@ -70,18 +45,26 @@ def inform(
     """
     awaits = core.rules.returning_leader is ReturningLeader.AWAITS
     told_all = core.state.controller.told_all
+    owed = core.state.controller.owed_init
     for broker in sorted(brokers):
-        init = is_init or (core.rules.topic_identity and broker not in told_all)
-        if init:
+        init = is_init or broker in owed or (core.rules.topic_identity and broker not in told_all)
+        if init and not is_whole:
+            owed.add(broker)  # once everything can be read again
+            init = False
+        elif init:
             told_all.add(broker)
+            owed.discard(broker)
         known = {tp: state for tp, state in states.items() if not (awaits and state.leader == broker)}
         mine = tuple(
             _command(tp, replicas, known.get(tp), _topic_id(core, tp, states.get(tp)))
             for tp, replicas in sorted(assignments.items())
             if broker in replicas and (init or tp in known)
         )
-        if mine or init:
-            _enqueue(core, broker, _leader_and_isr(core, broker, mine, is_init=init))
+        if init:
+            command_queue.tell_all(core, broker, mine)
+        else:
+            for command in mine:
+                command_queue.tell(core, broker, command)
 
 
 def stop_replicas(
@@ -97,35 +80,9 @@ def stop_replicas(
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
         mine = {tp: topic_ids[tp.topic] for tp, replicas in gone.items() if broker in replicas}
         if broker in core.state.controller.live:
-            _stop(core, broker, mine)
+            command_queue.stop(core, broker, mine)
         else:
-            _note_unstopped(core, broker, mine)
-
-
-def _stop(core: Core, broker: int, gone: Mapping[TopicPartition, int]) -> None:
-    """Command a broker to delete these replicas, each of the topic with this id."""
-    partitions = tuple(StopReplica(tp=tp, topic_id=topic_id) for tp, topic_id in sorted(gone.items()))
-    most = core.config.together.stops_max
-    for first in range(0, len(partitions), most):
-        request = StopReplicaRequest(
-            controller_id=core.config.broker_id,
-            controller_epoch=core.state.controller.epoch,
-            ack_timeout_ms=ACK_TIMEOUT_MS,
-            partitions=partitions[first : first + most],
-            broker_epoch=_broker_epoch(core, broker),
-        )
-        _enqueue(core, broker, request)
-
-
-def _note_unstopped(core: Core, broker: int, missed: Mapping[TopicPartition, int]) -> None:
-    """Note what a broker is to stop once it registers again; of too many the oldest are dropped."""
-    noted = core.state.controller.unstopped.setdefault(broker, {})
-    for tp, topic_id in missed.items():
-        noted.pop(tp, None)
-        noted[tp] = topic_id
-    for tp in list(noted)[: max(0, len(noted) - UNSTOPPED_MAX)]:
-        del noted[tp]
-        core.observe("command-dropped", {"broker": broker, "queued": UNSTOPPED_MAX})
+            command_queue.note_unstopped(core, broker, mine)
 
 
 def stop_missed(
@@ -144,27 +101,7 @@ def stop_missed(
             for tp, topic_id in missed.items()
             if topic_id != NO_TOPIC_ID or broker not in assignments.get(tp, ())
         }
-        _stop(core, broker, gone)
-
-
-def forget_dead(core: Core) -> None:
-    """Drop the queues of brokers that are no longer registered, but note what they were to stop or to delete."""
-    controller = core.state.controller
-    for broker, channel in controller.channels.items():
-        if broker not in controller.live:
-            for request in channel.queue:
-                _note_unheard(core, broker, request)
-    controller.channels = {
-        broker: channel for broker, channel in controller.channels.items() if broker in controller.live
-    }
-
-
-def _note_unheard(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
-    """Note what a command would have deleted on a broker that did not obey it: it is told once it is back."""
-    if isinstance(request, StopReplicaRequest):
-        _note_unstopped(core, broker, {asked.tp: asked.topic_id for asked in request.partitions})
-    elif request.is_init:
-        core.state.controller.told_all.discard(broker)
+        command_queue.stop(core, broker, gone)
 
 
 def _topic_id(core: Core, tp: TopicPartition, state: PartitionState | None) -> int:
@@ -184,61 +121,3 @@ def _command(
         replicas=replicas,
         topic_id=topic_id,
     )
-
-
-def _leader_and_isr(
-    core: Core, broker: int, partitions: tuple[LeaderAndIsr, ...], *, is_init: bool
-) -> LeaderAndIsrRequest:
-    return LeaderAndIsrRequest(
-        controller_id=core.config.broker_id,
-        controller_epoch=core.state.controller.epoch,
-        ack_timeout_ms=ACK_TIMEOUT_MS,
-        is_init=is_init,
-        partitions=partitions,
-        broker_epoch=_broker_epoch(core, broker),
-    )
-
-
-def _broker_epoch(core: Core, broker: int) -> int:
-    """Return the registration that a command is addressed to, where brokers check it (KIP-380)."""
-    return core.state.controller.live[broker] if core.rules.fence_broker_epoch else -1
-
-
-def _enqueue(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
-    channel = core.state.controller.channels.setdefault(broker, Channel())
-    if len(channel.queue) >= QUEUE_COMMANDS_MAX:
-        core.observe("command-dropped", {"broker": broker, "queued": len(channel.queue)})
-        return
-    channel.queue.append(request)
-    pump(core, broker)
-
-
-def pump(core: Core, broker: int) -> None:
-    """Send the next command to a broker unless one is in flight."""
-    channel = core.state.controller.channels.get(broker)
-    if channel is not None and channel.queue and channel.tag is None:
-        continuation = AwaitCommandAck(broker=broker, controller_epoch=core.state.controller.epoch)
-        channel.tag = core.send(broker, CONTROLLER_CHANNEL, channel.queue[0], continuation)
-
-
-def on_commanded(core: Core, continuation: AwaitCommandAck, tag: int, response: Response | None) -> None:
-    """Send the next command, or this one again after a back-off while the broker is registered."""
-    controller = core.state.controller
-    channel = controller.channels.get(continuation.broker)
-    if channel is None or channel.tag != tag or controller.epoch != continuation.controller_epoch:
-        return
-    channel.tag = None
-    if response is None:
-        core.after_ms(("command", continuation.broker), core.config.controller_backoff_ms)
-        return
-    request = channel.queue.pop(0)
-    if _is_stale(response):
-        _note_unheard(core, continuation.broker, request)
-    pump(core, continuation.broker)
-
-
-def _is_stale(response: Response) -> bool:
-    """Return True if a broker refused what was meant for an earlier registration; its next is not read yet."""
-    if not isinstance(response, LeaderAndIsrResponse | StopReplicaResponse):
-        return False
-    return response.error is ErrorCode.STALE_BROKER_EPOCH

@@ -4,7 +4,7 @@ The controller: one broker elects leaders, writes them to ZooKeeper, then comman
     children (watched) -> registrations and assignments -> leaderAndISR -> decide -> write -> command
 `office` decides which broker is the controller.
 The controller reads ZooKeeper before every decision, so that it never overwrites a leader's own ISR change;
-every write checks /controller_epoch, so that a deposed controller cannot write (KAFKA-6082).
+`state_writes` writes the decisions.
 Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KIP-380.
 Length:  one story, from a reading to its decisions, their writes and what these announce, read from top to bottom.
 """
@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from targets.broker.core import commands, election
+from targets.broker.core import command_queue, commands, election, readable, state_writes
+from targets.broker.core.decided import Changes, Decided, Write
 from targets.broker.core.fences import is_same_topic
-from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsr, TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Core
+from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
@@ -28,7 +30,6 @@ from targets.broker.core.zookeeper import (
     ZkChildren,
     ZkCreate,
     ZkDelete,
-    ZkDone,
     ZkError,
     ZkExists,
     ZkGet,
@@ -38,9 +39,7 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     ZkSet,
     broker_path,
-    decode_assignment,
     decode_elections,
-    decode_state,
     encode_state,
     leader_and_isr_path,
     partition_path,
@@ -67,49 +66,34 @@ class AwaitNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitStates:
-    """Third read: each leaderAndISR."""
+    """Third read: each leaderAndISR; and what is below partitions whose first state could not be written."""
 
     office: int
     live: tuple[tuple[int, int], ...]
     assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
     topics: tuple[tuple[str, int, int], ...]  # each with its id, and the version of the node with its assignment
+    unreadable: tuple[str, ...] = ()  # the topics whose node holds something else
+    refused: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """
+    What was read where a state may be written.
+
+    Attributes:
+        version: of the state that is there, None if there is none.
+        below: the names in the partition's path, if it was looked at; a state may be missing there alone.
+    """
+
+    topic_version: int
+    version: int | None = None
+    below: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitElectionsRemoval:
     """The operator's election node is being removed; its elections go ahead whatever the result."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """
-    What a reading found new about the brokers: some decisions have no other cause, and the next finds it no more.
-
-    Attributes:
-        returned: the brokers whose registration appeared (all of them, to a new controller).
-        gone: the last registration, (broker, czxid), of those that left or bounced; () where czxids do not count.
-    """
-
-    returned: frozenset[int] = frozenset()
-    gone: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitStateWrite:
-    """
-    A decision about one partition was sent to ZooKeeper.
-
-    Attributes:
-        changes: what its reading found new, to be handled again if the decision is not written.
-        saw: the brokers registered at the decision: (broker, czxid).
-    """
-
-    tp: TopicPartition
-    state: PartitionState
-    replicas: tuple[int, ...]
-    unclean: bool
-    changes: Changes = Changes()
-    saw: tuple[tuple[int, int], ...] = ()
 
 
 # --- a reading ---------------------------------------------------------------------------------------
@@ -144,7 +128,9 @@ def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: Zk
         _read_failed(core)
         return
     after = AwaitNodes(
-        office=continuation.office, brokers=tuple(int(name) for name in brokers.names), topics=topics.names
+        office=continuation.office,
+        brokers=readable.broker_ids(core, brokers.names),
+        topics=readable.topic_names(core, topics.names),
     )
     gets = [ZkGet(path=broker_path(broker)) for broker in after.brokers]
     gets += [ZkGet(path=topic_path(topic)) for topic in after.topics]
@@ -152,7 +138,7 @@ def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: Zk
 
 
 def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]) -> None:
-    """Read the leaderAndISR of every partition next."""
+    """Read the leaderAndISR of every partition next; below those that could not be written, what is there."""
     if _left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
@@ -163,16 +149,30 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
     topics: list[tuple[str, int, int]] = []
+    unreadable: list[str] = []
     for topic, node in zip(continuation.topics, results[count:], strict=True):
-        if isinstance(node, ZkNode):
-            topics.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID, node.version))
-            for partition, replicas in sorted(decode_assignment(node.data).items()):
-                assignments.append((TopicPartition(topic, partition), replicas))
+        if not isinstance(node, ZkNode):
+            continue
+        assigned = readable.read_assignment(core, topic, node)
+        if assigned is None:
+            unreadable.append(topic)
+            continue
+        topics.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID, node.version))
+        for partition, replicas in sorted(assigned.items()):
+            assignments.append((TopicPartition(topic, partition), replicas))
+    refused = core.state.controller.refused
+    refused &= {tp for tp, _ in assignments}
     after = AwaitStates(
-        office=continuation.office, live=live, assignments=tuple(assignments), topics=tuple(topics)
+        office=continuation.office,
+        live=live,
+        assignments=tuple(assignments),
+        topics=tuple(topics),
+        unreadable=tuple(unreadable),
+        refused=tuple(sorted(refused)),
     )
     states = (ZkGet(path=leader_and_isr_path(tp)) for tp, _ in assignments)
-    core.ask(after, ZkGet(path=ELECTIONS), *states)
+    below = (ZkChildren(path=partition_path(tp)) for tp in after.refused)
+    core.ask(after, ZkGet(path=ELECTIONS), *states, *below)
 
 
 def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
@@ -187,46 +187,84 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     changes, unhandled = _changes(core, live), controller.unhandled
     returned = changes.returned
     assignments = dict(continuation.assignments)
-    wanted, *nodes = results
-    pairs = zip(continuation.assignments, nodes, strict=True)
-    topic_ids = {topic: topic_id for topic, topic_id, _ in continuation.topics}
-    topic_versions = {topic: version for topic, _, version in continuation.topics}
-    found = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
-    states = {tp: state for tp, state in found.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
+    seen, states = _seen(core, continuation, results)
     first = not controller.in_office
     controller.live, controller.unhandled, controller.in_office = live, {}, True
-    commands.forget_dead(core)
-    _stop_deleted(core, assignments, topic_ids)
+    command_queue.forget_dead(core)
+    topic_ids = {topic: topic_id for topic, topic_id, _ in continuation.topics}
+    _stop_deleted(core, assignments, topic_ids, continuation.unreadable)
     commands.stop_missed(core, returned, assignments)
-    if returned:
-        commands.inform(core, returned, assignments, states, is_init=first)
-    asked = _take_elections(core, wanted)
+    told = returned | (controller.owed_init & live.keys())
+    commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
+    asked = _take_elections(core, results[0])
     for tp, replicas in assignments.items():
+        if tp not in seen:
+            continue  # it cannot be read, and is not written over
         state = states.get(tp)
-        _announce_if_written(core, tp, state)
+        state_writes.announce_if_written(core, tp, state)
         mine = replace(changes, returned=returned | (unhandled.get(tp, returned) & live.keys()))
         decision = _decision(core, replicas, state, mine.returned)
-        # A state of an older topic: its first write came as late as this topic was created. It is replaced.
-        under = topic_versions[tp.topic], found[tp].zk_version if tp in found else None
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, under=under, changes=mine, saw=continuation.live)
+            _write(core, tp, replicas, state, decision, seen=seen[tp], changes=mine, saw=continuation.live)
     _send_writes(core)
 
 
+def _seen(
+    core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]
+) -> tuple[dict[TopicPartition, Seen], dict[TopicPartition, PartitionState]]:
+    """
+    Return where states may be written, and those that are of the topics read; what cannot be read is in neither.
+
+    A state of an older topic is no state of this one, whose first write came as late as it was created: it is
+    written over.
+    """
+    count = len(continuation.assignments)
+    nodes, names = results[1 : 1 + count], results[1 + count :]
+    below = {
+        tp: found.names
+        for tp, found in zip(continuation.refused, names, strict=True)
+        if isinstance(found, ZkNames)
+    }
+    topics = {topic: (topic_id, version) for topic, topic_id, version in continuation.topics}
+    seen: dict[TopicPartition, Seen] = {}
+    states: dict[TopicPartition, PartitionState] = {}
+    for (tp, _), node in zip(continuation.assignments, nodes, strict=True):
+        topic_id, topic_version = topics[tp.topic]
+        if not isinstance(node, ZkNode):
+            seen[tp] = Seen(topic_version=topic_version, below=below.get(tp))
+            continue
+        state = readable.read_state(core, tp, node)
+        if state is None:
+            continue
+        seen[tp] = Seen(topic_version=topic_version, version=node.version)
+        if is_same_topic(state.topic_id, topic_id):
+            states[tp] = state
+    return seen, states
+
+
 def _stop_deleted(
-    core: Core, assignments: dict[TopicPartition, tuple[int, ...]], topic_ids: dict[str, int]
+    core: Core,
+    assignments: dict[TopicPartition, tuple[int, ...]],
+    topic_ids: dict[str, int],
+    unreadable: Collection[str],
 ) -> None:
-    """Stop the replicas of topics that are gone since the last reading, also if their names are there again."""
+    """
+    Stop the replicas of topics that are gone since the last reading, also if their names are there again.
+
+    A topic that cannot be read stays as it was.
+    """
     controller = core.state.controller
     before, ids_before = controller.assignments, controller.topic_ids
+    kept = {tp: replicas for tp, replicas in before.items() if tp.topic in unreadable} if unreadable else {}
     gone = {
         tp: replicas
         for tp, replicas in before.items()
-        if tp not in assignments or topic_ids[tp.topic] != ids_before[tp.topic]
+        if tp not in kept and (tp not in assignments or topic_ids[tp.topic] != ids_before[tp.topic])
     }
-    controller.assignments, controller.topic_ids = assignments, topic_ids
+    controller.assignments = assignments | kept
+    controller.topic_ids = topic_ids | {tp.topic: ids_before[tp.topic] for tp in kept}
     commands.stop_replicas(core, gone, ids_before)
 
 
@@ -249,17 +287,6 @@ def _changes(core: Core, live: dict[int, int]) -> Changes:
     known = core.state.controller.live
     gone = [each for each in known.items() if each[0] not in live and core.rules.fence_broker_epoch]
     return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
-
-
-def _handle_again(core: Core, tp: TopicPartition, changes: Changes) -> None:
-    """
-    Make the next reading find these changes once more, also if a broker that left or bounced is back by then.
-
-    A broker that returned stays known, so that a bounce of it shows. Only about this partition its return is
-    decided again: new epochs of all others might make a write fail once more, and so on without end.
-    """
-    core.state.controller.live |= dict(changes.gone)
-    core.state.controller.unhandled[tp] = changes.returned
 
 
 def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
@@ -292,18 +319,17 @@ def _write(
     old: PartitionState | None,
     decision: election.Decision,
     *,
-    under: tuple[int, int | None],
+    seen: Seen,
     changes: Changes,
     saw: tuple[tuple[int, int], ...],
 ) -> None:
     """
-    Write a decision under the versions that were read; ZooKeeper first, then the brokers (V3, 6).
+    Have a decision written under the versions that were read; ZooKeeper first, then the brokers (V3, 6).
 
     Args:
         old: the state that the decision changes, None if this topic has none.
-        under: the versions that were read, of the topic and of its state, None if there is none.
+        seen: what was read where the decision is to be written.
     """
-    topic_version, version = under
     controller = core.state.controller
     topic_id = controller.topic_ids[tp.topic] if old is None else old.topic_id
     new = PartitionState(
@@ -311,95 +337,52 @@ def _write(
         leader_epoch=decision.leader_epoch,
         isr=decision.isr,
         controller_epoch=controller.epoch,
-        zk_version=0 if version is None else version + 1,
+        zk_version=0 if seen.version is None else seen.version + 1,
         topic_id=topic_id,
     )
-    check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
     path, data = leader_and_isr_path(tp), encode_state(new)
-    continuation = AwaitStateWrite(
-        tp=tp, state=new, replicas=replicas, unclean=decision.unclean, changes=changes, saw=saw
-    )
-    ops: list[ZkCreate | ZkSet | ZkDelete | ZkCheck] = [check]
-    if version is None:
+    ops: list[Write] = []
+    if seen.version is None:
         # A topic that is being deleted in several writes has another assignment by then: none of it begins again.
-        ops.append(ZkCheck(path=topic_path(tp.topic), version=topic_version))
-        ops += [ZkCreate(path=partition_path(tp)), ZkCreate(path=path, data=data)]
+        ops.append(ZkCheck(path=topic_path(tp.topic), version=seen.topic_version))
+        if seen.below is None:
+            ops.append(ZkCreate(path=partition_path(tp)))
+        ops.append(ZkCreate(path=path, data=data))
     else:
-        ops.append(ZkSet(path=path, data=data, version=version))
+        ops.append(ZkSet(path=path, data=data, version=seen.version))
     if topic_id != NO_TOPIC_ID:
         guard = topic_id_path(tp, topic_id)
-        ops.append(ZkCreate(path=guard) if old is None else ZkCheck(path=guard, version=0))
-    controller.writes.append((continuation, ZkMulti(ops=tuple(ops))))
+        there = old is not None or guard.rpartition("/")[2] in (seen.below or ())
+        ops.append(ZkCheck(path=guard, version=0) if there else ZkCreate(path=guard))
+    controller.writes.append(
+        Decided(
+            tp=tp,
+            state=new,
+            replicas=replicas,
+            unclean=decision.unclean,
+            ops=tuple(ops),
+            changes=changes,
+            saw=saw,
+        )
+    )
 
 
 def _send_writes(core: Core) -> None:
     """
-    Send the decisions of a reading, some at a time, so that others are served meanwhile; then the reading is over.
+    Send the decisions of a reading; once all are answered, the reading is over.
 
-    A decision that waits here is never forgotten: the next reading begins when all are sent.
+    What a refused multi leaves is written again: a reading that came before could have found its topic deleted.
     """
+    state_writes.send(core)
     controller = core.state.controller
-    while controller.writes and controller.writing < core.config.together.writes_max:
-        continuation, write = controller.writes.popleft()
-        controller.writing += 1
-        core.ask(continuation, write)
-    if controller.reading and not controller.writes:
+    if controller.reading and state_writes.is_over(controller):
         controller.reading = False
         if controller.read_again:
             read(core)
 
 
-def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> None:
-    """Command the brokers once the decision is written; read again if another write came first."""
-    controller = core.state.controller
-    if not controller.active or controller.epoch != continuation.state.controller_epoch:
-        return
-    controller.writing = max(0, controller.writing - 1)  # it may be of the same epoch, held before
-    if controller.writes:
+def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> None:
+    """Take note of what was written, and send what waits."""
+    state_writes.on_wrote(core, continuation, result)
+    if not _left_office(core, continuation.office):
         _send_writes(core)
-    if not isinstance(result, ZkDone):
-        # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed.
-        # Reading again shows which; a deposed controller fails its epoch check from now on.
-        _handle_again(core, continuation.tp, continuation.changes)
-        if result is ZkError.LOST:
-            controller.uncertain[continuation.tp] = continuation
-        core.after_ms(("controller-read",), core.config.controller_backoff_ms if result is ZkError.LOST else 1)
-        return
-    _announce(core, continuation)
-
-
-def _announce_if_written(core: Core, tp: TopicPartition, found: PartitionState | None) -> None:
-    """Send the command of a write that succeeded but lost its answer; nothing else would send it."""
-    tried = core.state.controller.uncertain.pop(tp, None)
-    if not isinstance(tried, AwaitStateWrite) or found is None:
-        return
-    # Do not compare the ISR: the new leader may have read this state at its start and changed the ISR since.
-    # Nor the id: an older release's leader leaves it out, and a state of another topic is not found here.
-    # What a later controller decided alike is for that one to announce.
-    same = (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch)
-    if same and found.controller_epoch <= tried.state.controller_epoch:
-        _announce(core, replace(tried, state=found))
-
-
-def _announce(core: Core, continuation: AwaitStateWrite) -> None:
-    state = continuation.state
-    told = {
-        "leader": state.leader,
-        "epoch": state.leader_epoch,
-        "isr": list(state.isr),
-        "unclean": continuation.unclean,
-    }
-    saw = [list(registration) for registration in continuation.saw]
-    core.observe(
-        "elected", {"topic": continuation.tp.topic, "partition": continuation.tp.partition, **told, "saw": saw}
-    )
-    command = LeaderAndIsr(
-        tp=continuation.tp,
-        leader=state.leader,
-        leader_epoch=state.leader_epoch,
-        isr=state.isr,
-        zk_version=state.zk_version,
-        replicas=continuation.replicas,
-        topic_id=state.topic_id,
-    )
-    commands.send_state(core, command)

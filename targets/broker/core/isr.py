@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from targets.broker.core import readable
 from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import NS_PER_MS, Core, Replica, Role
@@ -21,7 +22,7 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkResult,
     ZkSet,
-    decode_state,
+    ZkSync,
     encode_state,
     leader_and_isr_path,
     topic_id_path,
@@ -128,9 +129,15 @@ def on_asked(core: Core, continuation: AwaitIsrWrite, result: ZkResult) -> None:
 
 
 def read(core: Core, continuation: AwaitIsrRead) -> None:
-    """Read the state after a write whose answer was lost."""
+    """
+    Read the state after a write whose answer was lost.
+
+    Another server of the ensemble may not have that write yet: one that is not seen here would be forgotten, and
+    who it added to the ISR would count no more. So the server catches up first.
+    """
     if _still_ours(core, continuation) is not None:
-        core.ask(continuation, ZkGet(path=leader_and_isr_path(continuation.tp)))
+        path = leader_and_isr_path(continuation.tp)
+        core.ask(continuation, ZkSync(path=path), ZkGet(path=path))
 
 
 def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
@@ -142,8 +149,8 @@ def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
     replica = _still_ours(core, continuation)
     if replica is None:
         return
-    if isinstance(result, ZkNode):
-        found = decode_state(result)
+    found = readable.read_state(core, continuation.tp, result) if isinstance(result, ZkNode) else None
+    if found is not None:
         ours = (core.config.broker_id, replica.leader_epoch, continuation.isr)
         if not is_same_topic(replica.topic_id, found.topic_id):
             replica.isr_blocked = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import office, replicas
+from targets.broker.core import office, readable, replicas
 from targets.broker.core.events import Exit
 from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
@@ -20,6 +20,7 @@ from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
     CONTROLLER_EPOCH,
+    PartitionState,
     ZkChildren,
     ZkCreate,
     ZkDelete,
@@ -31,9 +32,6 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkResult,
     broker_path,
-    decode_assignment,
-    decode_registration,
-    decode_state,
     encode_registration,
     leader_and_isr_path,
     topic_path,
@@ -75,6 +73,7 @@ class AwaitPartitionStates:
 
     assigned: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
     topic_ids: tuple[tuple[str, int], ...]
+    unreadable: tuple[str, ...] = ()  # the topics whose node holds something else
 
 
 def on_session(core: Core, session: int) -> None:
@@ -106,28 +105,38 @@ def create_paths(core: Core) -> None:
 
 
 def register(core: Core) -> None:
-    """Read the registration before writing it: the old one may still exist."""
+    """
+    Read the registration before writing it: the old one may still exist.
+
+    The controller's epoch is read too, before any command is obeyed: what a deposed controller still sends, as an
+    INIT that deletes replicas, must not find a broker that knows no newer one.
+    """
     if core.state.session and not core.state.registered:
-        core.ask(AwaitRegistrationRead(), ZkGet(path=broker_path(core.config.broker_id)))
+        path = broker_path(core.config.broker_id)
+        core.ask(AwaitRegistrationRead(), ZkGet(path=CONTROLLER_EPOCH), ZkGet(path=path))
 
 
-def on_registration_read(core: Core, found: ZkResult) -> None:
+def on_registration_read(core: Core, epoch: ZkResult, found: ZkResult) -> None:
     """Register; replace this node's own old registration; exit if another node has this id."""
     path = broker_path(core.config.broker_id)
     create = ZkCreate(path=path, data=encode_registration(core.config.registration), ephemeral=True)
     # Read the registration back in the same pipeline: commands may come at once, and name its czxid.
-    back = ZkGet(path=path)
+    back = ZkGet(path=CONTROLLER_EPOCH), ZkGet(path=path)
     if found is ZkError.NO_NODE:
-        core.ask(AwaitRegistrationWrite(taken_over=False), ZkMulti(ops=(create,)), back)
-    elif not isinstance(found, ZkNode):
+        core.ask(AwaitRegistrationWrite(taken_over=False), ZkMulti(ops=(create,)), *back)
+        return
+    if not isinstance(found, ZkNode):
         core.after_ms(("register",), core.config.register_backoff_ms)
-    elif found.owner == core.state.session:
-        _registered(core, found, taken_over=False)  # the write whose answer was lost had happened
-    elif decode_registration(found.data).node == core.config.registration.node:
+        return
+    if found.owner == core.state.session:
+        _registered(core, epoch, found, taken_over=False)  # the write whose answer was lost had happened
+        return
+    there = readable.read_registration(core, core.config.broker_id, found)
+    other = None if there is None else there.node
+    if other == core.config.registration.node:
         old = ZkDelete(path=path, version=found.version)
-        core.ask(AwaitRegistrationWrite(taken_over=True), ZkMulti(ops=(old, create)), back)
+        core.ask(AwaitRegistrationWrite(taken_over=True), ZkMulti(ops=(old, create)), *back)
     else:
-        other = decode_registration(found.data).node
         core.effects.append(
             Exit(
                 reason=f"broker id {core.config.broker_id}: registered by node {other!r}, expected no node or "
@@ -140,16 +149,19 @@ def on_registration_written(
     core: Core, continuation: AwaitRegistrationWrite, results: tuple[ZkResult, ...]
 ) -> None:
     """Continue once registered; otherwise read the registration again."""
-    written, back = results
+    written, epoch, back = results
     if isinstance(written, ZkDone) and isinstance(back, ZkNode):
-        _registered(core, back, taken_over=continuation.taken_over)
+        _registered(core, epoch, back, taken_over=continuation.taken_over)
     elif ZkError.LOST in results:
         core.after_ms(("register",), core.config.register_backoff_ms)
     else:
         register(core)
 
 
-def _registered(core: Core, own: ZkNode, *, taken_over: bool) -> None:
+def _registered(core: Core, epoch: ZkResult, own: ZkNode, *, taken_over: bool) -> None:
+    number = readable.read_number(core, CONTROLLER_EPOCH, epoch) if isinstance(epoch, ZkNode) else None
+    core.state.controller_epoch = max(core.state.controller_epoch, number or 0)
+    core.state.controller_known = True
     core.state.registered, core.state.registration = True, own.czxid
     core.observe("registered", {"taken_over": taken_over, "czxid": own.czxid})
     replicas.take_early(core)
@@ -162,7 +174,8 @@ def _registered(core: Core, own: ZkNode, *, taken_over: bool) -> None:
 def on_topics_listed(core: Core, result: ZkResult) -> None:
     """V3 E.1: read the assignment of all topics."""
     if isinstance(result, ZkNames):
-        core.ask(AwaitAssignments(topics=result.names), *(ZkGet(path=topic_path(t)) for t in result.names))
+        topics = readable.topic_names(core, result.names)
+        core.ask(AwaitAssignments(topics=topics), *(ZkGet(path=topic_path(topic)) for topic in topics))
     else:
         core.after_ms(("startup",), core.config.register_backoff_ms)
 
@@ -174,13 +187,19 @@ def on_topics_read(core: Core, continuation: AwaitAssignments, results: tuple[Zk
         return
     mine: list[tuple[TopicPartition, tuple[int, ...]]] = []
     topic_ids: list[tuple[str, int]] = []
+    unreadable: list[str] = []
     for topic, node in zip(continuation.topics, results, strict=True):
-        if isinstance(node, ZkNode):
-            topic_ids.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID))
-            for partition, assigned in sorted(decode_assignment(node.data).items()):
-                if core.config.broker_id in assigned:
-                    mine.append((TopicPartition(topic, partition), assigned))
-    after = AwaitPartitionStates(assigned=tuple(mine), topic_ids=tuple(topic_ids))
+        if not isinstance(node, ZkNode):
+            continue
+        found = readable.read_assignment(core, topic, node)
+        if found is None:
+            unreadable.append(topic)
+            continue
+        topic_ids.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID))
+        for partition, assigned in sorted(found.items()):
+            if core.config.broker_id in assigned:
+                mine.append((TopicPartition(topic, partition), assigned))
+    after = AwaitPartitionStates(assigned=tuple(mine), topic_ids=tuple(topic_ids), unreadable=tuple(unreadable))
     core.ask(after, *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
 
 
@@ -192,9 +211,12 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
     topic_ids = dict(continuation.topic_ids)
     nodes = zip(continuation.assigned, results, strict=True)
     read = {tp: node for (tp, _), node in nodes if isinstance(node, ZkNode)}
-    states = {tp: decode_state(node) for tp, node in read.items()}
-    # Of what was written for an older topic of that name, nothing holds.
-    states = {tp: state for tp, state in states.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
+    states: dict[TopicPartition, PartitionState] = {}
+    for tp, node in read.items():
+        state = readable.read_state(core, tp, node)
+        # Of what was written for an older topic of that name, nothing holds.
+        if state is not None and is_same_topic(state.topic_id, topic_ids[tp.topic]):
+            states[tp] = state
     replicas.on_broker_startup(
         core,
         dict(continuation.assigned),
@@ -202,6 +224,7 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
         # The controller may have written before this reading: what it wrote since registration is a new epoch.
         {tp for tp, node in read.items() if node.mzxid > core.state.registration},
         {tp: states[tp].topic_id if tp in states else topic_ids[tp.topic] for tp, _ in continuation.assigned},
+        unreadable=continuation.unreadable,
     )
     core.state.started = True
     core.observe("ready", {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from targets.broker.core import readable
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import (
     BrokerMetadata,
@@ -32,9 +33,6 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkResult,
     broker_path,
-    decode_assignment,
-    decode_registration,
-    decode_state,
     leader_and_isr_path,
     topic_path,
 )
@@ -81,11 +79,12 @@ def on_names_read(core: Core, continuation: AwaitMetadataNames, results: tuple[Z
     if not isinstance(ids, ZkNames) or not isinstance(topics, ZkNames):
         _answer_metadata(core, continuation.caller, (), -1, ())
         return
-    brokers = tuple(int(name) for name in ids.names)
-    asked = topics.names if continuation.topics is None else continuation.topics
+    brokers = readable.broker_ids(core, ids.names)
+    asked = readable.topic_names(core, topics.names) if continuation.topics is None else continuation.topics
+    number = readable.read_number(core, CONTROLLER, holder) if isinstance(holder, ZkNode) else None
     after = AwaitMetadataNodes(
         caller=continuation.caller,
-        controller_id=int(holder.data) if isinstance(holder, ZkNode) else -1,
+        controller_id=-1 if number is None else number,
         brokers=brokers,
         topics=asked,
     )
@@ -99,8 +98,8 @@ def on_nodes_read(core: Core, continuation: AwaitMetadataNodes, results: tuple[Z
     count = len(continuation.brokers)
     brokers: list[BrokerMetadata] = []
     for broker, node in zip(continuation.brokers, results[:count], strict=True):
-        if isinstance(node, ZkNode):
-            registration = decode_registration(node.data)
+        registration = readable.read_registration(core, broker, node) if isinstance(node, ZkNode) else None
+        if registration is not None:
             brokers.append(BrokerMetadata(broker_id=broker, host=registration.host, port=registration.port))
     topics: list[tuple[str, ErrorCode]] = []
     partitions: list[tuple[TopicPartition, tuple[int, ...]]] = []
@@ -110,14 +109,14 @@ def on_nodes_read(core: Core, continuation: AwaitMetadataNodes, results: tuple[Z
             topics.append((topic, ErrorCode.INVALID_TOPIC))
             continue
         node = next(nodes)
-        if isinstance(node, ZkNode):
+        assignment = readable.read_assignment(core, topic, node) if isinstance(node, ZkNode) else None
+        if assignment is not None:
             topics.append((topic, ErrorCode.NONE))
-            assignment = decode_assignment(node.data)
             partitions += [(TopicPartition(topic, p), r) for p, r in sorted(assignment.items())]
         else:
-            # The connection is lost, the topic may exist: "unknown" would tell the client that it is gone.
-            lost = node is ZkError.LOST
-            error = ErrorCode.LEADER_NOT_AVAILABLE if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            # The connection is lost or the node cannot be read: "unknown" would tell the client that it is gone.
+            there = node is ZkError.LOST or isinstance(node, ZkNode)
+            error = ErrorCode.LEADER_NOT_AVAILABLE if there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             topics.append((topic, error))
     after = AwaitMetadataStates(
         caller=continuation.caller,
@@ -142,8 +141,8 @@ def on_partitions_read(core: Core, continuation: AwaitMetadataStates, results: t
             replicas=replicas,
             isr=(),
         )
-        if isinstance(node, ZkNode):
-            state = decode_state(node)
+        state = readable.read_state(core, tp, node) if isinstance(node, ZkNode) else None
+        if state is not None:
             alive = state.leader in live
             metadata = PartitionMetadata(
                 tp=tp,

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import controller
-from targets.broker.core.state import Controller, Core
+from targets.broker.core import controller, readable
+from targets.broker.core.controller_state import Controller
+from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     CONTROLLER,
     CONTROLLER_EPOCH,
@@ -63,10 +64,10 @@ def on_looked(core: Core, continuation: AwaitLook, holder: ZkResult, epoch: ZkRe
 
     Several reads may be in flight: the epoch held, not the one tried, shows whether this broker took office since.
     """
-    if not isinstance(epoch, ZkNode) or holder is ZkError.LOST:
+    number = readable.read_number(core, CONTROLLER_EPOCH, epoch) if isinstance(epoch, ZkNode) else None
+    if not isinstance(epoch, ZkNode) or number is None or holder is ZkError.LOST:
         core.after_ms(("office", continuation.tried), core.config.controller_backoff_ms)
         return
-    number = int(epoch.data)
     known = core.state.controller
     held = known.epoch if known.active else continuation.tried
     mine = isinstance(holder, ZkNode) and holder.owner == core.state.session and number == held

@@ -121,6 +121,8 @@ def on_broker_startup(
     states: Mapping[TopicPartition, PartitionState],
     fresh: Collection[TopicPartition],
     topic_ids: Mapping[TopicPartition, int],
+    *,
+    unreadable: Collection[str] = (),
 ) -> None:
     """
     V3 E: start each replica assigned here as ZooKeeper says, and delete replicas that are no longer assigned.
@@ -133,6 +135,7 @@ def on_broker_startup(
         fresh: the partitions whose state was written after this broker registered. An epoch that it leads
             there is already a new one; no newer epoch will follow.
         topic_ids: of the partitions assigned, as read.
+        unreadable: topics whose assignment could not be read; their replicas stay until a controller names them.
     """
     me = core.config.broker_id
     for tp, replicas in sorted(assigned.items()):
@@ -157,7 +160,8 @@ def on_broker_startup(
                 core.observe_replica("awaiting", replica, epoch=state.leader_epoch)
             continue
         _apply(core, replica, _command(tp, state, replicas), resumed=tp not in fresh)
-    for tp in [tp for tp, replica in core.state.replicas.items() if not replica.replicas]:
+    unassigned = [tp for tp, replica in core.state.replicas.items() if not replica.replicas]
+    for tp in [tp for tp in unassigned if tp.topic not in unreadable]:
         stop_replica(core, tp)
     core.state.stopped.clear()
 
@@ -258,13 +262,15 @@ def _delete_all_but(core: Core, kept: Collection[TopicPartition]) -> None:
 
 def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
     """
-    Act on a command and answer it; a command with a broker epoch waits until this process is registered.
+    Act on a command and answer it; each waits until this process has registered, and has read who is controller.
 
-    It may be addressed to the previous incarnation, with another log; only the registration shows that (KIP-380).
+    A deposed controller's INIT would delete replicas that the next one has created. And a command with a broker
+    epoch may be addressed to the previous incarnation, with another log: only the registration shows it (KIP-380).
     Source:  Kafka's KafkaServer registers before it starts to process requests.
     """
     unknown = not (core.state.registration or core.state.started)
-    if core.rules.fence_broker_epoch and unknown and request.broker_epoch != UNKNOWN:
+    addressed = core.rules.fence_broker_epoch and request.broker_epoch != UNKNOWN
+    if not core.state.controller_known or (unknown and addressed):
         core.state.early.append((caller, request))
     elif isinstance(request, LeaderAndIsrRequest):
         core.effects.append(Answer(to=caller, response=on_leader_and_isr(core, request)))

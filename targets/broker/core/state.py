@@ -7,12 +7,12 @@ question's tag, and a timeout is a timer key.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from targets.broker.core.controller_state import Controller
 from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Exit, Observe, Send, ZkAsk
 from targets.broker.core.log_port import LogPort
@@ -34,10 +34,15 @@ from targets.broker.limits import Limits
 NS_PER_MS = 1_000_000
 # Operations of one ask, a multi's counted one by one; the client for ZooKeeper takes some 0.1 ms for each.
 ASK_OPS_MAX = 250
-# A controller's decisions in flight to ZooKeeper at once; each becomes a command to every replica.
-WRITES_IN_FLIGHT_MAX = 100
+# A controller's decisions in flight to ZooKeeper at once, those in one multi, and the bytes of one: ZooKeeper
+# takes no more than 1 MB in one request.
+WRITES_IN_FLIGHT_MAX = 250
+WRITES_TOGETHER_MAX = 125
+WRITE_BYTES_MAX = 512 * 1024
 # Replicas that one command deletes; each takes a broker about a millisecond.
 STOPPED_TOGETHER_MAX = 50
+# Partitions of which one command tells; each takes a broker about a quarter of a millisecond.
+TOLD_TOGETHER_MAX = 500
 # Paths of one multi: with the longest name some 300 bytes each, of the 1 MB that ZooKeeper takes in one request.
 DELETES_TOGETHER_MAX = 1_000
 # Bytes of records that an answer may hold where memory is no concern.
@@ -52,13 +57,19 @@ class Together:
     Attributes:
         ask_ops_max: operations of one ask, a multi's counted one by one.
         writes_max: a controller's decisions in flight.
+        writes_together_max: those that one multi writes.
+        write_bytes_max: bytes of one multi of them.
         stops_max: partitions of one StopReplica.
+        states_max: partitions of one LeaderAndIsr; one with INIT names all.
         deletes_max: nodes that one multi of a topic's deletion deletes.
     """
 
     ask_ops_max: int = ASK_OPS_MAX
     writes_max: int = WRITES_IN_FLIGHT_MAX
+    writes_together_max: int = WRITES_TOGETHER_MAX
+    write_bytes_max: int = WRITE_BYTES_MAX
     stops_max: int = STOPPED_TOGETHER_MAX
+    states_max: int = TOLD_TOGETHER_MAX
     deletes_max: int = DELETES_TOGETHER_MAX
 
 
@@ -194,38 +205,6 @@ class WaitingFetch:
         return tuple(part.tp for part in self.request.partitions)
 
 
-@dataclass(slots=True, kw_only=True)
-class Channel:
-    """Commands to one broker, in order, one in flight (tag) at a time (V3, command queue per broker)."""
-
-    queue: list[LeaderAndIsrRequest | StopReplicaRequest] = field(default_factory=list)
-    tag: int | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class Controller:
-    """The controller's knowledge while in office; it reads ZooKeeper again before every decision."""
-
-    active: bool = False
-    epoch: int = 0
-    epoch_version: int = -1
-    in_office: bool = False  # the first reading after the election is done
-    reading: bool = False
-    read_again: bool = False
-    live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
-    # By partition, the brokers whose return led to a decision about it that was not written.
-    unhandled: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
-    assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
-    topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
-    channels: dict[int, Channel] = field(default_factory=dict)
-    told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
-    # Broker -> the replicas to stop once it registers again, each with the id of its topic.
-    unstopped: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
-    uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes whose answer was lost
-    writes: deque[tuple[Pending, ZkMulti]] = field(default_factory=deque)  # decisions that are not sent yet
-    writing: int = 0  # decisions in flight
-
-
 # --- continuations -----------------------------------------------------------------------------------
 class Pending(Protocol):
     """What continues when an answer comes; its type selects the handler."""
@@ -251,6 +230,7 @@ class State:
     registration: int = 0  # the number of this broker's registration (its czxid), 0 while unknown
     started: bool = False
     controller_epoch: int = 0
+    controller_known: bool = False  # /controller_epoch was read since the process began
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
     generations_over: int = 0  # above the generation of every replica that was stopped
     controller: Controller = field(default_factory=Controller)
@@ -264,6 +244,7 @@ class State:
     # one named all that are left
     stopped: dict[TopicPartition, int] = field(default_factory=dict)
     told_all: bool = False
+    unreadable: dict[str, int] = field(default_factory=dict)  # nodes that were named, by path: their last change
     checkpointed: dict[TopicPartition, int] = field(default_factory=dict)  # what the high watermark file holds
     checking: TopicPartition | None = None  # whose log is read again next
     next_number: int = 1
@@ -296,6 +277,8 @@ class Core:
     room: int = UNBOUNDED
     effects: list[Effect] = field(default_factory=list)
     ending: Exit | None = None
+    # Brokers that there is something new to tell, in a dict without values: what one step decides goes together.
+    to_tell: dict[int, None] = field(default_factory=dict)
 
     @property
     def config(self) -> Config:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from targets.broker.core import readable
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -17,7 +18,6 @@ from targets.broker.core.messages import (
     ErrorCode,
     NewTopic,
     TopicErrors,
-    TopicPartition,
 )
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.state import Core
@@ -36,7 +36,6 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     ZkSet,
     encode_assignment,
-    partition_path,
     topic_path,
 )
 
@@ -86,12 +85,13 @@ class AwaitPartitionsToDelete:
 
     Attributes:
         versions: of each topic's node, as it was read.
+        paths: what is below a topic, each with its topic: its partitions, and whatever else is there.
     """
 
     caller: Caller
     topics: tuple[str, ...]
     versions: tuple[int, ...]
-    partitions: tuple[TopicPartition, ...]
+    paths: tuple[tuple[str, str], ...]
     errors: tuple[tuple[str, ErrorCode, str], ...]
     again: bool = False
 
@@ -107,7 +107,7 @@ def on_live_read(core: Core, continuation: AwaitLiveBrokers, result: ZkResult) -
         late = tuple((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST) for topic in continuation.request.topics)
         core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=late)))
         return
-    live = [int(name) for name in result.names]
+    live = list(readable.broker_ids(core, result.names))
     errors: list[tuple[str, ErrorCode, str]] = []
     writes: list[ZkMulti] = []
     names: list[str] = []
@@ -199,25 +199,24 @@ def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[Z
     errors = [*continuation.errors]
     topics: list[str] = []
     versions: list[int] = []
-    partitions: list[TopicPartition] = []
+    paths: list[tuple[str, str]] = []
     count = len(continuation.topics)
     for topic, node, below in zip(continuation.topics, results[:count], results[count:], strict=True):
         if isinstance(node, ZkNode) and isinstance(below, ZkNames):
             topics.append(topic)
             versions.append(node.version)
-            numbers = sorted(int(name) for name in below.names if name.isdecimal())
-            partitions += [TopicPartition(topic, number) for number in numbers]
+            paths += [(topic, f"{topic_path(topic)}/{name}") for name in below.names]
         else:
             errors.append(_not_read(topic, below if isinstance(node, ZkNode) else node))
     after = AwaitPartitionsToDelete(
         caller=continuation.caller,
         topics=tuple(topics),
         versions=tuple(versions),
-        partitions=tuple(partitions),
+        paths=tuple(paths),
         errors=tuple(errors),
         again=continuation.again,
     )
-    core.ask(after, *(ZkChildren(path=partition_path(tp)) for tp in partitions))
+    core.ask(after, *(ZkChildren(path=path) for _, path in paths))
 
 
 def _not_read(topic: str, node: ZkResult) -> tuple[str, ErrorCode, str]:
@@ -238,12 +237,12 @@ def on_partitions_to_delete(
     """
     errors = dict.fromkeys(continuation.topics, (ErrorCode.NONE, ""))
     paths: dict[str, list[str]] = {topic: [] for topic in continuation.topics}
-    for tp, node in zip(continuation.partitions, results, strict=True):
+    for (topic, path), node in zip(continuation.paths, results, strict=True):
         if isinstance(node, ZkNames):
-            paths[tp.topic] += [f"{partition_path(tp)}/{name}" for name in node.names]
-            paths[tp.topic].append(partition_path(tp))
+            paths[topic] += [f"{path}/{name}" for name in node.names]
+            paths[topic].append(path)
         else:
-            errors[tp.topic] = _not_read(tp.topic, node)[1:]
+            errors[topic] = _not_read(topic, node)[1:]
     unread = [(topic, *error) for topic, error in errors.items() if error[0] is not ErrorCode.NONE]
     writes: list[ZkMulti] = []
     names: list[str] = []

@@ -48,6 +48,17 @@ class ZkChildren:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ZkSync:
+    """
+    Have the server catch up with its leader, so that the reads after it see every write that was answered before.
+
+    Source:  ZooKeeper Programmer's Guide, "Consistency Guarantees": a read may be of an older state.
+    """
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ZkCreate:
     """Create a node."""
 
@@ -88,7 +99,7 @@ class ZkMulti:
     ops: tuple[ZkCreate | ZkSet | ZkDelete | ZkCheck, ...]
 
 
-ZkOp: TypeAlias = ZkGet | ZkExists | ZkChildren | ZkCreate | ZkMulti
+ZkOp: TypeAlias = ZkGet | ZkExists | ZkChildren | ZkSync | ZkCreate | ZkMulti
 
 
 class ZkError(StrEnum):
@@ -125,10 +136,18 @@ class ZkNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkDone:
-    """A write succeeded."""
+    """A write, or a sync, succeeded."""
 
 
 ZkResult: TypeAlias = ZkNode | ZkNames | ZkDone | ZkError
+
+
+class NodeError(ValueError):
+    """A node holds something else than its path promises; the text says what."""
+
+
+# What reading JSON of any shape may raise.
+_MISREAD = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 def broker_path(broker_id: int) -> str:
@@ -194,10 +213,12 @@ def decode_state(node: ZkNode) -> PartitionState:
     Decode a leaderAndISR node.
 
     Raises:
-        ValueError: the node holds something else.
-        KeyError: the node lacks a field.
+        NodeError: the node holds something else.
     """
-    leader, leader_epoch, isr, controller_epoch, topic_id = _read_state(node.data)
+    try:
+        leader, leader_epoch, isr, controller_epoch, topic_id = _read_state(node.data)
+    except _MISREAD as error:
+        raise _misread(node.data, "leader, leader_epoc, ISR and controller_epoch", error) from error
     return PartitionState(
         leader=leader,
         leader_epoch=leader_epoch,
@@ -217,15 +238,43 @@ def _read_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int]:
     return int(raw["leader"]), int(raw["leader_epoc"]), isr, int(raw["controller_epoch"]), topic_id
 
 
+def _misread(data: bytes, expected: str, error: Exception) -> NodeError:
+    return NodeError(f"{data[:80]!r}: expected JSON with {expected} ({type(error).__name__}: {str(error)[:80]})")
+
+
+def decode_number(data: bytes) -> int:
+    """
+    Decode a node that holds a number: an epoch, a broker's id.
+
+    Raises:
+        NodeError: the node holds something else.
+    """
+    try:
+        return int(data)
+    except ValueError as error:
+        raise NodeError(f"{data[:80]!r}: expected a number") from error
+
+
 def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
     """Encode a topic node: partition -> replicas, the first of which is preferred."""
     return json.dumps({"partitions": {str(p): list(r) for p, r in sorted(replicas.items())}}).encode()
 
 
 def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:
-    """Decode a topic node."""
-    raw: dict[str, Any] = json.loads(data)
-    return {int(p): tuple(int(b) for b in replicas) for p, replicas in raw["partitions"].items()}
+    """
+    Decode a topic node.
+
+    Raises:
+        NodeError: the node holds something else.
+    """
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        found = {int(p): tuple(int(b) for b in replicas) for p, replicas in raw["partitions"].items()}
+        if any(number < 0 for partition, replicas in found.items() for number in (partition, *replicas)):
+            raise ValueError("a negative number")
+    except _MISREAD as error:
+        raise _misread(data, 'partitions, {"0": [1, 2]}', error) from error
+    return found
 
 
 def encode_elections(wanted: dict[TopicPartition, int]) -> bytes:
@@ -243,7 +292,7 @@ def decode_elections(data: bytes) -> dict[TopicPartition, int]:
             TopicPartition(str(one["topic"]), int(one["partition"])): int(one["leader"])
             for one in raw["elections"]
         }
-    except (ValueError, KeyError, TypeError):
+    except _MISREAD:
         return {}
 
 
@@ -276,12 +325,20 @@ def encode_registration(registration: Registration) -> bytes:
 
 
 def decode_registration(data: bytes) -> Registration:
-    """Decode a registration node."""
-    raw: dict[str, Any] = json.loads(data)
-    return Registration(
-        node=str(raw["node"]),
-        host=str(raw["host"]),
-        port=int(raw["port"]),
-        internal_host=str(raw["internal"][0]),
-        internal_port=int(raw["internal"][1]),
-    )
+    """
+    Decode a registration node.
+
+    Raises:
+        NodeError: the node holds something else.
+    """
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        return Registration(
+            node=str(raw["node"]),
+            host=str(raw["host"]),
+            port=int(raw["port"]),
+            internal_host=str(raw["internal"][0]),
+            internal_port=int(raw["internal"][1]),
+        )
+    except (*_MISREAD, IndexError) as error:
+        raise _misread(data, "node, host, port and internal", error) from error

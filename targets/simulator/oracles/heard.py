@@ -22,10 +22,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from targets.broker.core import controller, isr, membership, metadata, office, topics
+from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Effect, Event, Observe, Start, ZkAnswered, ZkAsk
 from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, ErrorCode, TopicErrors, TopicPartition
 from targets.broker.core.state import AwaitRest, State
+from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (
     PartitionState,
     ZkDone,
@@ -155,7 +157,7 @@ def _says(f: str, effects: Sequence[Effect]) -> bool:
 
 # --- an ISR --------------------------------------------------------------------------------------------------
 def _of_isr(about: Any, asked: _Asked, effects: Sequence[Effect], state: State) -> Iterator[str]:
-    replica, result = state.replicas.get(about.tp), asked.results[0]
+    replica, result = state.replicas.get(about.tp), asked.results[-1]
     if asked.sessions != {state.session}:
         if _says("isr", effects):
             yield f"takes the ISR {about.isr} of {about.tp} from the answer to another session of its own"
@@ -182,7 +184,7 @@ def _of_reading(
     effects: Sequence[Effect],
     state: State,
 ) -> Iterator[tuple[TopicPartition | None, str]]:
-    live, (wanted, *nodes) = state.controller.live, results
+    live, wanted, nodes = state.controller.live, results[0], results[1 : 1 + len(about.assignments)]
     if gone := sorted(state.controller.channels.keys() - live.keys()):
         yield None, f"keeps commands for broker {', '.join(map(str, gone))}, which it has read to be gone"
     ids = {topic: topic_id for topic, topic_id, _ in about.topics}
@@ -203,12 +205,13 @@ def _of_reading(
             yield from ((tp, text) for text in _of_first(_assigned(world, tp, ids), decision, live))
 
 
-def _decisions(effects: Sequence[Effect], state: State) -> Iterator[controller.AwaitStateWrite]:
+def _decisions(effects: Sequence[Effect], state: State) -> Iterator[Decided]:
     asks = [state.pending.get(effect.tag) for effect in effects if isinstance(effect, ZkAsk)]
-    for pending in (*asks, *(pending for pending, _ in state.controller.writes)):
-        decision = pending.continuation if isinstance(pending, AwaitRest) else pending
-        if isinstance(decision, controller.AwaitStateWrite):
-            yield decision
+    for pending in asks:
+        sent = pending.continuation if isinstance(pending, AwaitRest) else pending
+        if isinstance(sent, AwaitStateWrites):
+            yield from sent.decisions
+    yield from state.controller.writes
 
 
 def _of_first(assigned: Sequence[int], first: PartitionState, live: Collection[int]) -> Iterator[str]:

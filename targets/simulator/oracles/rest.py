@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from targets.broker.core.controller import AwaitStateWrite
+from targets.broker.core.controller_state import Channel
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.state import AwaitRest, Channel, Replica, Role, State
+from targets.broker.core.state import AwaitRest, Replica, Role, State
+from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
 from targets.broker.core.zookeeper import (
     CONTROLLER,
@@ -84,17 +85,21 @@ def _office(world: World, name: str, state: State) -> Iterator[str]:
     # Of what an administrator asked for last, something may be under way to ZooKeeper or to a broker, or wait for
     # its back-off; what waits for nothing is left over.
     under_way = _decisions_under_way(state)
-    if controller.writing > under_way or (controller.writes and not under_way):
-        left = len(controller.writes)
+    left = len(controller.writes) + sum(map(len, controller.split))
+    if controller.writing > under_way or (left and not under_way):
         yield f"waits for {controller.writing} decisions, of which {under_way} are under way, and has {left} left"
-    if late := sorted(b for b, c in controller.channels.items() if c.queue and not _is_sent(state, b, c)):
+    if late := sorted(b for b, c in controller.channels.items() if _is_owed(c) and not _is_sent(state, b, c)):
         yield f"has commands left for {', '.join(map(str, late))}"
 
 
 def _decisions_under_way(state: State) -> int:
     asked = (each.continuation if isinstance(each, AwaitRest) else each for each in state.pending.values())
-    epochs = [each.state.controller_epoch for each in asked if isinstance(each, AwaitStateWrite)]
-    return epochs.count(state.controller.epoch)
+    mine = (each for each in asked if isinstance(each, AwaitStateWrites) and each.office == state.controller.epoch)
+    return sum(len(each.decisions) for each in mine)
+
+
+def _is_owed(channel: Channel) -> bool:
+    return channel.sent is not None or not channel.is_empty
 
 
 def _is_sent(state: State, broker: int, channel: Channel) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from targets.broker.core import controller, isr, membership, office
 from targets.broker.core.state import State
+from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
 from targets.broker.core.zookeeper import ZkDone, ZkError, ZkNode, ZkResult
 from targets.simulator.clock import NS_PER_MS
@@ -53,8 +54,8 @@ def _counts(about: Any, sessions: Collection[int], state: State) -> bool:
     """Return True if an answer is for what its broker is now: of its session, its office, its replica."""
     if set(sessions) != {state.session} or not state.session:
         return False
-    if isinstance(about, controller.AwaitStateWrite):
-        return state.controller.active and state.controller.epoch == about.state.controller_epoch
+    if isinstance(about, AwaitStateWrites):
+        return state.controller.active and state.controller.epoch == about.office
     if isinstance(about, _READINGS):
         return state.controller.active and state.controller.epoch == about.office
     if isinstance(about, isr.AwaitIsrRead):
@@ -66,9 +67,11 @@ def _counts(about: Any, sessions: Collection[int], state: State) -> bool:
 def _due(about: Any, results: Sequence[ZkResult], state: State) -> tuple[TimerKey, int] | None:
     """Return the timer that must be set after an answer, and after how long it is due; None if none is."""
     config, lost = state.config, ZkError.LOST in results
-    if isinstance(about, controller.AwaitStateWrite):
+    if isinstance(about, AwaitStateWrites):
         refused = not isinstance(results[0], ZkDone)
-        return (("controller-read",), config.controller_backoff_ms if lost else AT_ONCE_MS) if refused else None
+        if not refused or (len(about.decisions) > 1 and not lost):
+            return None  # it is written, or is halved and written again
+        return ("controller-read",), config.controller_backoff_ms if lost else AT_ONCE_MS
     if not lost:
         return None
     if isinstance(about, _READINGS):
@@ -83,7 +86,7 @@ def _due(about: Any, results: Sequence[ZkResult], state: State) -> tuple[TimerKe
     if isinstance(about, membership.AwaitRegistrationRead):
         return ("register",), config.register_backoff_ms
     if isinstance(about, membership.AwaitRegistrationWrite):
-        registered = isinstance(results[0], ZkDone) and isinstance(results[1], ZkNode)
+        registered = isinstance(results[0], ZkDone) and isinstance(results[-1], ZkNode)
         return None if registered else (("register",), config.register_backoff_ms)
     if isinstance(about, _START):
         return ("startup",), config.register_backoff_ms

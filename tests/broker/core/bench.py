@@ -59,6 +59,7 @@ class Bench:
         self.zk = MemoryZk() if zk is None else zk
         self.made: list[MemoryLog] = []
         self.broker = Broker(config, self)
+        self.broker.state.controller_known = True  # else a bench without ZooKeeper would obey no command
         self.now_ns = 0
         self.session = 0
         self.effects: list[Effect] = []
@@ -109,6 +110,7 @@ class Bench:
 
     def start(self, *logs: tuple[MemoryLog, Recovery], session: int = 0) -> list[Effect]:
         """Start the process with these logs, then open a ZooKeeper session (0: none yet)."""
+        self.broker.state.controller_known = not session
         effects = self.step(Start(logs=logs))
         return effects + (self.connect(session) if session else [])
 

@@ -113,7 +113,7 @@ def test_decisions_are_sent_some_at_a_time_and_none_is_forgotten() -> None:
     outcome(bench, create(topic("t", 3 * WRITES_IN_FLIGHT_MAX)))
     bench.fire("/brokers/topics")
     assert WRITES_IN_FLIGHT_MAX == max(held)
-    assert 1 == bench.broker.state.controller.writing  # the one that is held
+    assert 0 < bench.broker.state.controller.writing < WRITES_IN_FLIGHT_MAX  # the multi that is held
     assert not bench.broker.state.controller.writes
     bench.release()
     assert 0 == bench.broker.state.controller.writing

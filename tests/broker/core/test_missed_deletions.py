@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from targets.broker.core import commands
+from targets.broker.core import command_queue
 from targets.broker.core.events import ZkSession
 from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsrRequest, StopReplica, StopReplicaRequest
 from targets.broker.core.rules import PROTOCOLS, Rules
@@ -172,11 +172,28 @@ def test_replica_that_is_assigned_again_is_not_stopped(rules: str | Rules, misse
     assert [1, 2] == holders(cluster)
 
 
-def test_of_too_many_missed_deletions_the_oldest_are_dropped_and_that_is_told(
+def test_of_too_many_missed_deletions_none_is_remembered_and_init_says_them_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(commands, "UNSTOPPED_MAX", 2)
+    monkeypatch.setattr(command_queue, "UNSTOPPED_MAX", 2)
     cluster = cluster_of()
+    for topic in ("u", "v"):
+        cluster.create(topic, replicas=(2,))
+    leave(cluster, 2)
+    for topic in ("t", "u", "v"):
+        cluster.delete(topic)
+    controller = cluster.benches[3].broker.state.controller
+    assert ({}, {2}) == (controller.unstopped[2], controller.owed_init)
+    come_back(cluster, 2)
+    assert [] == holders(cluster)
+    assert not controller.owed_init and [] == cluster.benches[3].observed("command-dropped")
+
+
+def test_without_ids_the_oldest_of_too_many_missed_deletions_are_dropped_and_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_queue, "UNSTOPPED_MAX", 2)
+    cluster = cluster_of(NAMELESS)
     for topic in ("u", "v"):
         cluster.create(topic, replicas=(2,))
     leave(cluster, 2)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core import controller, election, isr, membership, office, topics
+from targets.broker.core import controller, election, isr, membership, office, readable, topics
+from targets.broker.core.controller_state import Channel
+from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Caller, Effect, Observe, Tick, ZkAnswered, ZkAsk
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -17,7 +19,8 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
-from targets.broker.core.state import AwaitRest, Channel, State
+from targets.broker.core.state import AwaitRest, State
+from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (
     PartitionState,
     ZkCreate,
@@ -174,7 +177,8 @@ def test_election_that_an_operator_asked_for_takes_place(room: Room) -> None:
     about, found = reading(room, wanted)
     assert f"does not elect broker {follower} in log-0" in room.answered(about, found)
     decided = PartitionState(leader=follower, leader_epoch=1, isr=(1, 2), controller_epoch=1, zk_version=1)
-    write = room.asks(controller.AwaitStateWrite(tp=TP, state=decided, replicas=(1, 2), unclean=False))
+    decision = Decided(tp=TP, state=decided, replicas=(1, 2), unclean=False)
+    write = room.asks(AwaitStateWrites(office=room.state.controller.epoch, decisions=(decision,)))
     assert room.answered(about, found, write) == ""
 
 
@@ -197,7 +201,7 @@ def test_first_isr_with_a_dead_broker_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 def test_first_leader_that_is_not_the_preferred_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     world, oracles = watched()
-    patch(monkeypatch, controller, "decode_assignment", lambda original, data: _sorted(original(data)))
+    patch(monkeypatch, readable, "decode_assignment", lambda original, data: _sorted(original(data)))
     low, _, high = sorted(world.ids.values())
     _write_topic(world, [high, low])
     assert any(f"makes broker {low} a partition's first leader" in v.sentence for v in oracles.violations.values())

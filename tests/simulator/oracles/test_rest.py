@@ -10,12 +10,12 @@ import pytest
 
 from harness.events import Healed
 from harness.model import Op, OpType
-from targets.broker.core.commands import AwaitCommandAck
-from targets.broker.core.controller import AwaitStateWrite
+from targets.broker.core.command_queue import AwaitCommandAck
+from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
-from targets.broker.core.messages import StopReplicaRequest, TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import State, WaitingFetch
-from targets.broker.core.zookeeper import ZkMulti
+from targets.broker.core.state_writes import AwaitStateWrites
 from targets.simulator.client import SimClient
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node_clock import Drift
@@ -73,20 +73,18 @@ def _writes(world: World) -> None:
     state_of(world, controller_of(world)).controller.writing = 1
 
 
-def _decision(world: World) -> AwaitStateWrite:
+def _decision(world: World) -> Decided:
     epoch = state_of(world, controller_of(world)).controller.epoch
-    return AwaitStateWrite(
-        tp=TP, state=replace(state(world), controller_epoch=epoch), replicas=(1, 2), unclean=False
-    )
+    return Decided(tp=TP, state=replace(state(world), controller_epoch=epoch), replicas=(1, 2), unclean=False)
 
 
 def _unsent(world: World) -> None:
-    state_of(world, controller_of(world)).controller.writes.append((_decision(world), ZkMulti(ops=())))
+    state_of(world, controller_of(world)).controller.writes.append(_decision(world))
 
 
 def _commands(world: World) -> None:
     channel = state_of(world, controller_of(world)).controller.channels[2]
-    channel.queue.append(StopReplicaRequest(controller_id=3, controller_epoch=1, ack_timeout_ms=1, partitions=()))
+    channel.stops[TP] = NO_TOPIC_ID
 
 
 def _late_timer(world: World) -> None:
@@ -144,8 +142,8 @@ def test_what_a_broker_forgot_is_named(forget: Callable[[Any], None], expected: 
 def _decision_in_flight(world: World) -> None:
     there = state_of(world, controller_of(world))
     there.controller.writing = 1
-    there.controller.writes.append((_decision(world), ZkMulti(ops=())))  # it waits for the one in flight
-    there.pending[10**6] = _decision(world)
+    there.controller.writes.append(_decision(world))  # it waits for the one in flight
+    there.pending[10**6] = AwaitStateWrites(office=there.controller.epoch, decisions=(_decision(world),))
 
 
 def _command_in_flight(world: World) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core import controller, isr, membership, office
+from targets.broker.core.decided import Decided
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core, State
+from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (
     PartitionState,
     ZkCreate,
@@ -30,12 +32,13 @@ from tests.simulator.oracles.planted import patch, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, state
 
 SESSION, EPOCH, NOW_NS = 7, 2, 1_000 * NS_PER_MS
-WRITE = controller.AwaitStateWrite(
+DECIDED = Decided(
     tp=TP,
     state=PartitionState(leader=1, leader_epoch=1, isr=(1,), controller_epoch=EPOCH, zk_version=1),
     replicas=(1, 2),
     unclean=False,
 )
+WRITE = AwaitStateWrites(office=EPOCH, decisions=(DECIDED,))
 NODE = ZkNode(data=b"1", version=0, owner=0, czxid=1)
 STATES = controller.AwaitStates(office=EPOCH, live=(), assignments=(), topics=())
 NAMES = controller.AwaitNames(office=EPOCH)

@@ -1,0 +1,64 @@
+"""What a controller knows while it is in office, as plain data."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from targets.broker.core.decided import Decided
+from targets.broker.core.messages import LeaderAndIsr, LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
+
+
+@dataclass(slots=True, kw_only=True)
+class Channel:
+    """
+    What one broker is still to be told: of each partition the newest alone (V3, "Potential optimizations" 1).
+
+    Attributes:
+        broker_epoch: the registration that all of it is addressed to, -1 for any.
+        stops: the replicas to delete, each with the id of its topic. They go first: what is to be told of the same
+            partition is about the next topic of that name.
+        states: the newest state of each partition.
+        is_init: whether the states are all that the broker has, so that it deletes every other replica (V3 C, 3).
+        sent: the request that was sent last and is not answered.
+        tag: of its question, None if nothing is in flight.
+    """
+
+    broker_epoch: int = -1
+    stops: dict[TopicPartition, int] = field(default_factory=dict)
+    states: dict[TopicPartition, LeaderAndIsr] = field(default_factory=dict)
+    is_init: bool = False
+    sent: LeaderAndIsrRequest | StopReplicaRequest | None = None
+    tag: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if there is nothing more to send, though an answer may be missing."""
+        return not (self.stops or self.states or self.is_init)
+
+
+@dataclass(slots=True, kw_only=True)
+class Controller:
+    """The controller's knowledge while in office; it reads ZooKeeper again before every decision."""
+
+    active: bool = False
+    epoch: int = 0
+    epoch_version: int = -1
+    in_office: bool = False  # the first reading after the election is done
+    reading: bool = False
+    read_again: bool = False
+    live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
+    # By partition, the brokers whose return led to a decision about it that was not written.
+    unhandled: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
+    assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
+    channels: dict[int, Channel] = field(default_factory=dict)
+    told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
+    owed_init: set[int] = field(default_factory=set)  # those that have too much to delete to be told singly
+    # Broker -> the replicas to stop once it registers again, each with the id of its topic.
+    unstopped: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
+    uncertain: dict[TopicPartition, Decided] = field(default_factory=dict)  # writes whose answer was lost
+    writes: deque[Decided] = field(default_factory=deque)  # decisions that are not sent yet
+    split: deque[tuple[Decided, ...]] = field(default_factory=deque)  # those of refused multis, sent first
+    writing: int = 0  # decisions in flight
+    refused: set[TopicPartition] = field(default_factory=set)  # something stands in the way of their first states

@@ -1,0 +1,97 @@
+"""
+What can be read of ZooKeeper; what cannot is named in the history, left out, and stops nothing else.
+
+An operator, another program or a bug may have written anything: a controller that ended for it would end each of
+its successors, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.names import is_topic_name
+from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    BROKER_TOPICS,
+    NodeError,
+    PartitionState,
+    Registration,
+    ZkNode,
+    broker_path,
+    decode_assignment,
+    decode_number,
+    decode_registration,
+    decode_state,
+    leader_and_isr_path,
+    topic_path,
+)
+
+T = TypeVar("T")
+# Of the nodes that cannot be read so many are remembered, so that each is named once.
+_NAMED_MAX = 1_000
+
+
+def read_state(core: Core, tp: TopicPartition, node: ZkNode) -> PartitionState | None:
+    """Return a partition's state, None if the node holds something else."""
+    return _read(core, leader_and_isr_path(tp), node, decode_state)
+
+
+def read_assignment(core: Core, topic: str, node: ZkNode) -> dict[int, tuple[int, ...]] | None:
+    """Return a topic's partitions with their replicas, None if the node holds something else."""
+    return _read(core, topic_path(topic), node, lambda found: decode_assignment(found.data))
+
+
+def read_registration(core: Core, broker: int, node: ZkNode) -> Registration | None:
+    """Return a broker's registration, None if the node holds something else."""
+    return _read(core, broker_path(broker), node, lambda found: decode_registration(found.data))
+
+
+def read_number(core: Core, path: str, node: ZkNode) -> int | None:
+    """Return the number that a node holds, None if it holds something else."""
+    return _read(core, path, node, lambda found: decode_number(found.data))
+
+
+def broker_ids(core: Core, names: Iterable[str]) -> tuple[int, ...]:
+    """Return the ids of the registrations with these names."""
+    found = []
+    for name in names:
+        if name.isascii() and name.isdecimal() and str(int(name)) == name:
+            found.append(int(name))
+        else:
+            _name(core, f"{BROKER_IDS}/{name}", 0, "expected a broker's id, as 1")
+    return tuple(found)
+
+
+def topic_names(core: Core, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of these names that a topic may have: a broker makes directories of them."""
+    found = []
+    for name in names:
+        if is_topic_name(name):
+            found.append(name)
+        else:
+            _name(core, f"{BROKER_TOPICS}/{name}", 0, "expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'")
+    return tuple(found)
+
+
+def _read(core: Core, path: str, node: ZkNode, decode: Callable[[ZkNode], T]) -> T | None:
+    try:
+        found = decode(node)
+    except NodeError as error:
+        _name(core, path, node.mzxid, str(error))
+        return None
+    if core.state.unreadable:
+        core.state.unreadable.pop(path, None)
+    return found
+
+
+def _name(core: Core, path: str, change: int, error: str) -> None:
+    """Name a node once for each change of it."""
+    named = core.state.unreadable
+    if named.get(path) != change:
+        named[path] = change
+        core.observe("unreadable-node", {"path": path, "error": error})
+        if len(named) > _NAMED_MAX:
+            del named[next(iter(named))]

@@ -1,0 +1,166 @@
+"""
+The controller's decisions on their way to ZooKeeper: many in one multi, each conditional, then the commands.
+
+    decided -> multi {epoch check, states} -> written -> commands
+A multi is all or nothing: one that is refused is halved, until what is refused stands alone; that partition is
+read again. Every multi checks /controller_epoch, so that a deposed controller cannot write (KAFKA-6082).
+Source:  Kafka Replication Design V3, A.3.3 and A.4 ("Ideally we want to use ZK multi"), discussions 1 and 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from targets.broker.core import commands
+from targets.broker.core.controller_state import Controller
+from targets.broker.core.decided import Changes, Decided, Write
+from targets.broker.core.messages import LeaderAndIsr, TopicPartition
+from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import (
+    CONTROLLER_EPOCH,
+    PartitionState,
+    ZkCheck,
+    ZkCreate,
+    ZkDone,
+    ZkError,
+    ZkMulti,
+    ZkResult,
+    ZkSet,
+)
+
+# What ZooKeeper's protocol adds to the path and the data of one operation, at most.
+_FRAME_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitStateWrites:
+    """Decisions were sent to ZooKeeper in one multi, in this controller epoch."""
+
+    office: int
+    decisions: tuple[Decided, ...]
+
+
+def send(core: Core) -> None:
+    """
+    Send decisions, some at a time, so that others are served meanwhile.
+
+    A decision that waits here is never forgotten: the next reading begins when all are answered.
+    """
+    controller = core.state.controller
+    while (controller.split or controller.writes) and controller.writing < core.config.together.writes_max:
+        batch = controller.split.popleft() if controller.split else _next_batch(core, controller)
+        controller.writing += len(batch)
+        check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
+        ops = (op for decided in batch for op in decided.ops)
+        core.ask(AwaitStateWrites(office=controller.epoch, decisions=batch), ZkMulti(ops=(check, *ops)))
+
+
+def is_over(controller: Controller) -> bool:
+    """Return True if every decision is written, or refused for good."""
+    return not (controller.writes or controller.split or controller.writing)
+
+
+def _next_batch(core: Core, controller: Controller) -> tuple[Decided, ...]:
+    """Take decisions off the queue, as many as one multi may hold; one at least."""
+    together = core.config.together
+    batch: list[Decided] = []
+    most = min(together.writes_together_max, together.writes_max - controller.writing)
+    left, bytes_left = together.ask_ops_max - 1, together.write_bytes_max
+    while controller.writes and len(batch) < most:
+        decided = controller.writes[0]
+        left -= len(decided.ops)
+        bytes_left -= sum(map(_size, decided.ops))
+        if batch and min(left, bytes_left) < 0:
+            break
+        batch.append(controller.writes.popleft())
+    return tuple(batch)
+
+
+def _size(op: Write) -> int:
+    data = op.data if isinstance(op, ZkCreate | ZkSet) else b""
+    return len(op.path) + len(data) + _FRAME_BYTES
+
+
+def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> None:
+    """Command the brokers once decisions are written; halve what was refused; read again about one alone."""
+    controller = core.state.controller
+    if not controller.active or controller.epoch != continuation.office:
+        return
+    decisions = continuation.decisions
+    controller.writing = max(0, controller.writing - len(decisions))  # it may be of the same epoch, held before
+    if isinstance(result, ZkDone):
+        for decided in decisions:
+            controller.refused.discard(decided.tp)
+            _announce(core, decided)
+    elif result is not ZkError.LOST and len(decisions) > 1:
+        middle = len(decisions) // 2
+        controller.split += (decisions[:middle], decisions[middle:])
+    else:
+        _read_again(core, decisions, result)
+
+
+def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) -> None:
+    """
+    Read again about decisions that were not written, as far as is known.
+
+    The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed: reading shows
+    which; a deposed controller fails its epoch check from now on. What stands in the way of a first state does not
+    go by itself: after the second refusal it is given time.
+    """
+    controller = core.state.controller
+    delay_ms = core.config.controller_backoff_ms if result is ZkError.LOST else 1
+    for decided in decisions:
+        _handle_again(controller, decided.tp, decided.changes)
+        if result is ZkError.LOST:
+            controller.uncertain[decided.tp] = decided
+        elif result is not ZkError.BAD_VERSION:
+            if decided.tp in controller.refused:
+                delay_ms = core.config.controller_backoff_ms
+            controller.refused.add(decided.tp)
+    core.after_ms(("controller-read",), delay_ms)
+
+
+def _handle_again(controller: Controller, tp: TopicPartition, changes: Changes) -> None:
+    """
+    Make the next reading find these changes once more, also if a broker that left or bounced is back by then.
+
+    A broker that returned stays known, so that a bounce of it shows. Only about this partition its return is
+    decided again: new epochs of all others might make a write fail once more, and so on without end.
+    """
+    controller.live |= dict(changes.gone)
+    controller.unhandled[tp] = changes.returned
+
+
+def announce_if_written(core: Core, tp: TopicPartition, found: PartitionState | None) -> None:
+    """Send the command of a write that succeeded but lost its answer; nothing else would send it."""
+    tried = core.state.controller.uncertain.pop(tp, None)
+    if tried is None or found is None:
+        return
+    # Do not compare the ISR: the new leader may have read this state at its start and changed the ISR since.
+    # Nor the id: an older release's leader leaves it out, and a state of another topic is not found here.
+    # What a later controller decided alike is for that one to announce.
+    same = (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch)
+    if same and found.controller_epoch <= tried.state.controller_epoch:
+        _announce(core, replace(tried, state=found))
+
+
+def _announce(core: Core, decided: Decided) -> None:
+    state = decided.state
+    told = {
+        "leader": state.leader,
+        "epoch": state.leader_epoch,
+        "isr": list(state.isr),
+        "unclean": decided.unclean,
+    }
+    saw = [list(registration) for registration in decided.saw]
+    core.observe("elected", {"topic": decided.tp.topic, "partition": decided.tp.partition, **told, "saw": saw})
+    command = LeaderAndIsr(
+        tp=decided.tp,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        zk_version=state.zk_version,
+        replicas=decided.replicas,
+        topic_id=state.topic_id,
+    )
+    commands.send_state(core, command)
