@@ -15,10 +15,12 @@ from typing import Any, Protocol
 
 from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Exit, Observe, Send, ZkAsk
+from targets.broker.core.fetcher import Fetcher
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
     ErrorCode,
+    FetchPartition,
     FetchRequest,
     LeaderAndIsrRequest,
     Request,
@@ -40,6 +42,8 @@ WRITES_IN_FLIGHT_MAX = 100
 STOPPED_TOGETHER_MAX = 50
 # Paths of one multi: with the longest name some 300 bytes each, of the 1 MB that ZooKeeper takes in one request.
 DELETES_TOGETHER_MAX = 1_000
+# Partitions of one request of a follower; a leader's limit is request_items_max, which counts topics too.
+ASKS_TOGETHER_MAX = 1_000
 # Bytes of records that an answer may hold where memory is no concern.
 UNBOUNDED = 1 << 62
 
@@ -54,12 +58,14 @@ class Together:
         writes_max: a controller's decisions in flight.
         stops_max: partitions of one StopReplica.
         deletes_max: nodes that one multi of a topic's deletion deletes.
+        asks_max: partitions of a follower's request.
     """
 
     ask_ops_max: int = ASK_OPS_MAX
     writes_max: int = WRITES_IN_FLIGHT_MAX
     stops_max: int = STOPPED_TOGETHER_MAX
     deletes_max: int = DELETES_TOGETHER_MAX
+    asks_max: int = ASKS_TOGETHER_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +83,8 @@ class Config:
     replica_lag_ms_max: int = 10_000
     fetch_wait_ms_max: int = 500
     fetch_min_bytes: int = 1
-    fetch_bytes_max: int = 1_048_576
+    fetch_bytes_max: int = 1_048_576  # of one partition
+    fetch_response_bytes_max: int = 10_485_760
     fetch_backoff_ms: int = 1_000
     high_watermark_checkpoint_ms: int = 5_000
     controller_backoff_ms: int = 500
@@ -180,13 +187,18 @@ class WaitingFetch:
     A fetch that waits for bytes.
 
     Attributes:
-        positions: where in their logs its first partitions are to be read from, in bytes, as far as looked up.
+        asked: by partition, what it asks for.
+        positions: where in their logs its partitions are to be read from, in bytes, as far as looked up.
             What truncates a log below ends the waiting.
+        sizes: how many bytes of each are there, at the last look at that partition; `size` is the sum.
     """
 
     caller: Caller
     request: FetchRequest
-    positions: list[int] = field(default_factory=list)
+    asked: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+    sizes: dict[TopicPartition, int] = field(default_factory=dict)
+    size: int = 0
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -252,6 +264,7 @@ class State:
     started: bool = False
     controller_epoch: int = 0
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
+    fetchers: dict[int, Fetcher] = field(default_factory=dict)  # by leader, what is asked of it
     generations_over: int = 0  # above the generation of every replica that was stopped
     controller: Controller = field(default_factory=Controller)
     pending: dict[int, Pending] = field(default_factory=dict)
