@@ -63,7 +63,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="asks-about-its-leaders-epoch",
-        module="follower",
+        module="rounds",
         category=Category.PROTOCOL,
         sentence="A follower asks where its leader's epoch ends, not the last epoch of its own log.",
         breaks="KIP-101, step 4.2: the latest epoch of the follower's log",
@@ -103,6 +103,62 @@ MUTANTS: Final = (
             "a follower that has asked for the ends of epochs holds no more than its leader, and a leader's "
             "log does not get shorter in its epoch (`returning_leader=awaits`)"
         ),
+    ),
+    # --- fetcher ---------------------------------------------------------------------------------------------
+    Mutant(
+        name="turn-lost-in-a-full-request",
+        module="fetcher",
+        category=Category.MANY,
+        sentence="Partitions that have no place in a request never get one.",
+        breaks="Kafka's AbstractFetcherThread.buildFetch: every partition that is ready is fetched",
+        edits=(("        for tp, _ in taken:\n            del wishes[tp]\n", "        wishes.clear()\n"),),
+    ),
+    Mutant(
+        name="given-records-asked-first",
+        module="fetcher",
+        category=Category.MANY,
+        sentence="A partition that was given records keeps its place, and full answers have none of the others'.",
+        breaks="Kafka's PartitionStates.updateAndMoveToEnd",
+        edits=(("                wishes[tp] = wishes.pop(tp)\n", "                pass\n"),),
+    ),
+    Mutant(
+        name="older-answer-ends-the-newest-wait",
+        module="fetcher",
+        category=Category.PROTOCOL,
+        sentence="The answer to a request that nobody awaited counts as the newest one's, and two are in flight.",
+        breaks="Kafka's AbstractFetcherThread: one request at a time",
+        edits=(("if kind in self.flights and self.flights[kind].tag == tag:", "if kind in self.flights:"),),
+    ),
+    # --- rounds ----------------------------------------------------------------------------------------------
+    Mutant(
+        name="void-request-holds-up-the-next",
+        module="rounds",
+        category=Category.MANY,
+        sentence="A request that nobody awaits any more is waited for all the same.",
+        breaks="V3 C: a new leadership begins to fetch at once; Kafka ends the fetcher of a leader that is left",
+        edits=(("    return True\n\n\ndef _is_awaited", "    return False\n\n\ndef _is_awaited"),),
+    ),
+    Mutant(
+        name="first-part-of-an-answer-alone",
+        module="rounds",
+        category=Category.MANY,
+        sentence="Of the partitions of a request the first alone is given its part of the answer.",
+        breaks="Kafka's AbstractFetcherThread.processFetchRequest: each partition's data",
+        edits=(("for ask in awaited.asks:\n", "for ask in awaited.asks[:1]:\n"),),
+    ),
+    Mutant(
+        name="question-overtakes-a-fetch",
+        module="rounds",
+        category=Category.PROTOCOL,
+        sentence="A question does not wait behind an earlier fetch of its partition.",
+        breaks="Kafka's AbstractFetcherThread: one request at a time, on one connection",
+        edits=(
+            (
+                "kind is Kind.FETCH or any(ask.tp in fetcher.unanswered for ask in asks)",
+                "kind is Kind.FETCH",
+            ),
+        ),
+        unreachable="a fetch of an earlier epoch counts for nothing (`fence_high_watermark=yes`)",
     ),
     # --- phases ----------------------------------------------------------------------------------------------
     Mutant(

@@ -72,7 +72,12 @@ MUTANTS: Final = (
         category=Category.MANY,
         sentence="A fetch waits for the bytes of its first partition alone.",
         breaks="Kafka's DelayedFetch.tryComplete: the bytes of all partitions count",
-        edits=(("enumerate(request.partitions):", "enumerate(request.partitions[:1]):"),),
+        edits=(
+            (
+                "size = min(there, max(part.max_bytes, 1))",
+                "size = min(there, max(part.max_bytes, 1)) if part is request.partitions[0] else 0",
+            ),
+        ),
     ),
     Mutant(
         name="rest-of-the-fetch-forgotten",

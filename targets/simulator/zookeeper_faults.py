@@ -18,7 +18,7 @@ from harness.events import Step
 from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
-from targets.broker.core.state import DELETES_TOGETHER_MAX, Together
+from targets.broker.core.state import ASKS_TOGETHER_MAX, DELETES_TOGETHER_MAX, Together
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.network import Latency
@@ -90,10 +90,16 @@ def random_together(seed: int) -> Together:
     """
     chance = Random(f"together {seed}")
     deletes_max = Random(f"deletes {seed}").choice((1, 2, DELETES_TOGETHER_MAX))
+    asks_max = Random(f"asks {seed}").choice((1, 2, ASKS_TOGETHER_MAX))
     if chance.random() < 0.5:
-        return Together(deletes_max=deletes_max)
-    ask_ops_max, writes_max = chance.choice((2, 5, 250)), chance.choice((1, 2))
-    return Together(ask_ops_max=ask_ops_max, writes_max=writes_max, stops_max=1, deletes_max=deletes_max)
+        return Together(deletes_max=deletes_max, asks_max=asks_max)
+    return Together(
+        ask_ops_max=chance.choice((2, 5, 250)),
+        writes_max=chance.choice((1, 2)),
+        stops_max=1,
+        deletes_max=deletes_max,
+        asks_max=asks_max,
+    )
 
 
 def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
@@ -105,11 +111,16 @@ def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
             above the lag, since a follower that has everything would leave the ISR while it waits.
 
     Then the high watermark is now and then between the batches of a produce, and a follower's far behind that.
+    An answer has as many bytes as one of its partitions may have, so that others wait for their turn.
     Longer waits leave more timers behind that were dropped.
     """
     chance = Random(f"fetches {seed}")
     size, wait_ms = chance.choice((FETCH_BYTES, 1)), chance.choice((50, 500))
-    return {"fetch_bytes_max": size, "fetch_wait_ms_max": min(wait_ms, lag_ms // 2)}
+    return {
+        "fetch_bytes_max": size,
+        "fetch_response_bytes_max": size,
+        "fetch_wait_ms_max": min(wait_ms, lag_ms // 2),
+    }
 
 
 def random_formats(seed: int, nodes: Iterable[str]) -> dict[str, dict[str, Any]]:

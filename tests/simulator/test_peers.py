@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from targets.broker.core.events import Answered, Hungup, Received
 from targets.broker.core.messages import FetchRequest, LeaderAndIsrRequest
+from targets.broker.core.rounds import FETCHES
 from targets.broker.core.zookeeper import broker_path
 from targets.simulator.client import SimClient
 from targets.simulator.peers import ANSWER_NS_MAX
@@ -59,7 +60,7 @@ def test_connection_takes_one_request_at_a_time() -> None:
     world = cluster(settings={"fetch_wait_ms_max": 1_000})
     world.run(0.1)
     steps = Steps(world, "A")
-    pipe = next(p for p in world.network.pipes.values() if p.link == ("B", "A"))
+    pipe = next(p for p in world.network.pipes.values() if (p.link, p.channel) == (("B", "A"), FETCHES))
     request = FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=0, max_bytes=1, partitions=())
     world.network.send(pipe, 0, (-1, request), request)
     world.run(0.1)

@@ -7,7 +7,7 @@ from functools import partial
 from harness.events import Step
 from harness.model import Op, OpType
 from targets.broker.core.rules import PROTOCOLS
-from targets.broker.core.state import DELETES_TOGETHER_MAX
+from targets.broker.core.state import ASKS_TOGETHER_MAX, DELETES_TOGETHER_MAX
 from targets.simulator.network import Latency
 from targets.simulator.world import SETTINGS, World
 from targets.simulator.zookeeper_faults import (
@@ -84,3 +84,4 @@ def test_runs_of_several_partitions_fetch_little_or_much_and_delete_few_or_many_
     assert {(size, wait) for size in (1, FETCH_BYTES) for wait in (50, 500)} == fetches
     assert {15} == {random_fetches(seed, 30)["fetch_wait_ms_max"] for seed in SEEDS}
     assert {1, 2, DELETES_TOGETHER_MAX} == {random_together(seed).deletes_max for seed in SEEDS}
+    assert {1, 2, ASKS_TOGETHER_MAX} == {random_together(seed).asks_max for seed in SEEDS}

@@ -21,6 +21,7 @@ from targets.broker.core import (
     office,
     questions,
     replicas,
+    rounds,
     state_writes,
     topics,
 )
@@ -40,6 +41,7 @@ from targets.broker.core.events import (
     ZkFired,
     ZkSession,
 )
+from targets.broker.core.fetcher import AwaitLeader
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -88,6 +90,7 @@ class Broker:
             _dispatch(core, event)
         finally:
             command_queue.send_next(core)
+            rounds.send_ready(core)
             _arm(core)
             if core.ending is not None:
                 self.effects.append(core.ending)
@@ -146,12 +149,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
 def _on_answered(core: Core, event: Answered) -> None:
     continuation = core.state.pending.pop(event.tag, None)
     match continuation:
-        case follower.AwaitFetch():
-            follower.on_fetched(core, continuation, event.response)
-        case follower.AwaitEpochEnd():
-            follower.on_epoch_answer(core, continuation, event.response)
-        case follower.AwaitBounds():
-            follower.on_bounds(core, continuation, event.response)
+        case AwaitLeader():
+            rounds.on_answered(core, continuation, event.tag, event.response)
         case command_queue.AwaitCommandAck():
             command_queue.on_commanded(core, continuation, event.tag, event.response)
         case None:

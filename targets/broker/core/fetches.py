@@ -35,9 +35,10 @@ _Reads: TypeAlias = dict[tuple[TopicPartition, int, int, int, bool], _Read]
 def serve(core: Core, caller: Caller, request: FetchRequest) -> None:
     """Answer a fetch, or let it wait."""
     waiting = WaitingFetch(caller=caller, request=request)
-    if request.max_wait_ms <= 0 or _ready(core, waiting):
+    if request.max_wait_ms <= 0 or not request.partitions or _any_ready(core, waiting):
         _answer(core, caller, request, {})
         return
+    waiting.asked = {part.tp: part for part in request.partitions}
     number = core.number()
     core.state.fetches.add(number, waiting)
     core.after_ms(("fetch-wait", number), request.max_wait_ms)
@@ -47,7 +48,7 @@ def wake(core: Core, tp: TopicPartition) -> None:
     """Answer the waiting fetches of this partition that now have enough bytes, or an error."""
     reads: _Reads = {}
     for number, waiting in core.state.fetches.on(tp):
-        if _ready(core, waiting):
+        if _makes_ready(core, waiting, waiting.asked[tp]):
             _finish(core, number, reads)
 
 
@@ -65,25 +66,31 @@ def _finish(core: Core, number: int, reads: _Reads) -> None:
 
 
 # --- who is ready ------------------------------------------------------------------------------------
-def _ready(core: Core, waiting: WaitingFetch) -> bool:
-    """Return True if the answer has an error or enough bytes, and the memory to hold them; no batch is read."""
+def _any_ready(core: Core, waiting: WaitingFetch) -> bool:
+    return any(_makes_ready(core, waiting, part) for part in waiting.request.partitions)
+
+
+def _makes_ready(core: Core, waiting: WaitingFetch, part: FetchPartition) -> bool:
+    """
+    Return True if this partition has an error, or all have enough bytes, and there is memory to hold them.
+
+    No batch is read, and no other partition is looked at: what wakes a fetch of thousands is one of them.
+    """
     request, positions = waiting.request, waiting.positions
-    if not request.partitions:
+    replica, error = _refusal(core, request, part)
+    if replica is None or error is not ErrorCode.NONE:
         return True
-    size = 0
-    for at, part in enumerate(request.partitions):
-        replica, error = _refusal(core, request, part)
-        if replica is None or error is not ErrorCode.NONE:
-            return True
-        try:
-            if at == len(positions):
-                positions.append(replica.log.position_of(part.fetch_offset))
-            there = max(0, replica.log.position_of(_limit(replica, request)) - positions[at])
-        except (DamagedError, OSError):
-            return True  # whoever reads there is answered with the error
-        size += min(there, max(part.max_bytes, 1))
-        if there and size >= request.min_bytes:
-            return _is_follower(request) or core.room > 0
+    try:
+        if part.tp not in positions:
+            positions[part.tp] = replica.log.position_of(part.fetch_offset)
+        there = max(0, replica.log.position_of(_limit(replica, request)) - positions[part.tp])
+    except (DamagedError, OSError):
+        return True  # whoever reads there is answered with the error
+    size = min(there, max(part.max_bytes, 1))
+    waiting.size += size - waiting.sizes.get(part.tp, 0)
+    waiting.sizes[part.tp] = size
+    if waiting.size and waiting.size >= request.min_bytes:
+        return _is_follower(request) or core.room > 0
     return request.min_bytes <= 0
 
 

@@ -8,71 +8,16 @@ Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from targets.broker.core import damage, leader, questions
 from targets.broker.core.cuts import cut_log, start_anew
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
+from targets.broker.core.fetcher import AwaitBounds, AwaitEpochEnd, AwaitFetch, Fetcher, Kind, Wish
 from targets.broker.core.log_port import AppendOrderError
-from targets.broker.core.messages import (
-    EpochQuestion,
-    ErrorCode,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchResult,
-    LeaderAndIsr,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    Response,
-    TopicPartition,
-)
+from targets.broker.core.messages import EpochAnswer, ErrorCode, FetchResult, LeaderAndIsr, ListOffsetsResult
 from targets.broker.core.phases import Turn, move
 from targets.broker.core.rules import TruncateTo, UndefinedQuery
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.truncation import Cut, Reason, decide, walk
-
-FETCHER = "fetcher"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitEpochEnd:
-    """KIP-101's question (step 4.2) is in flight: sent to this leader in this leader epoch."""
-
-    tp: TopicPartition
-    generation: int
-    leader: int
-    leader_epoch: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitFetch:
-    """
-    A fetch is in flight.
-
-    `first` marks the one that truncation waits for (KIP-101's rejected alternative), `repair` one from where this
-    log is damaged.
-    """
-
-    tp: TopicPartition
-    generation: int
-    offset: int
-    leader_epoch: int
-    first: bool = False
-    repair: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitBounds:
-    """The leader answered "out of range"; its bounds are in flight: the latest offset first, then the earliest."""
-
-    tp: TopicPartition
-    generation: int
-    timestamp: int
-    leader_epoch: int
 
 
 def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
@@ -110,22 +55,25 @@ def _take_epoch(core: Core, replica: Replica, command: LeaderAndIsr, *, kept: bo
 
 
 def proceed(core: Core, replica: Replica) -> None:
-    """Send the request of the current phase; a retry after a back-off comes here too."""
+    """Be ready for the request of the current phase; a retry after a back-off comes here too."""
     if replica.role is not Role.FOLLOWER or replica.phase in (Phase.FENCED, Phase.FAILED):
         return
     if replica.phase is Phase.TRUNCATING and core.rules.truncate_to is TruncateTo.FIRST_FETCH:
-        _fetch(core, replica, min(replica.fallback, replica.log.end_offset), first=True)
+        _ask(core, replica, Kind.FETCH)
         return
-    if replica.phase is Phase.TRUNCATING and not _asks(core, replica):
+    if replica.phase is Phase.TRUNCATING and not _knows_to_ask(core, replica):
         # The cache has no epoch: use KIP-101's fallback, the high watermark.
         cut_log(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
-    if replica.phase is Phase.TRUNCATING:
-        _ask_epoch(core, replica)
-    else:
-        _fetch_on(core, replica)
+    _ask(core, replica, Kind.EPOCH_END if replica.phase is Phase.TRUNCATING else Kind.FETCH)
 
 
-def _asks(core: Core, replica: Replica) -> bool:
+def _ask(core: Core, replica: Replica, kind: Kind, timestamp: int = 0) -> None:
+    """Let this partition have a place in the next request of that kind to its leader (`rounds`)."""
+    fetcher = core.state.fetchers.setdefault(replica.leader, Fetcher())
+    fetcher.want(kind, replica.tp, Wish(generation=replica.generation, timestamp=timestamp))
+
+
+def _knows_to_ask(core: Core, replica: Replica) -> bool:
     """
     Return True if this follower asks for the epoch's end.
 
@@ -135,42 +83,21 @@ def _asks(core: Core, replica: Replica) -> bool:
     return knows or (core.rules.epochs and core.rules.undefined_query is UndefinedQuery.LOG_END)
 
 
-def _channel(replica: Replica) -> str:
-    """Return a channel of this partition alone: a waiting fetch must not hold up another partition's."""
-    return f"{FETCHER}-{replica.tp}"
+def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, answer: EpochAnswer | None) -> None:
+    """
+    Truncate to the leader's answer, or ask again: at once during the walk, else after a back-off.
 
-
-def _ask_epoch(core: Core, replica: Replica) -> None:
-    question = EpochQuestion(
-        tp=replica.tp,
-        leader_epoch=replica.epochs.latest,
-        current_leader_epoch=replica.leader_epoch if core.rules.fence_truncation_query else UNDEFINED_EPOCH,
-        topic_id=replica.topic_id,
-    )
-    continuation = AwaitEpochEnd(
-        tp=replica.tp,
-        generation=replica.generation,
-        leader=replica.leader,
-        leader_epoch=replica.leader_epoch,
-    )
-    request = OffsetForLeaderEpochRequest(questions=(question,), replica_id=core.config.broker_id)
-    core.send(replica.leader, _channel(replica), request, continuation)
-
-
-def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, response: Response | None) -> None:
-    """Truncate to the leader's answer, or ask again: at once during the walk, else after a back-off."""
+    Args:
+        answer: None if no answer came, or none about this partition.
+    """
     replica = core.state.replicas.get(continuation.tp)
     if replica is None or not _awaited(core, replica, continuation):
         return
-    given = response.answers if isinstance(response, OffsetForLeaderEpochResponse) else ()
-    answer = next((item for item in given if item.tp == continuation.tp), None)
     if answer is not None and answer.error is ErrorCode.UNSUPPORTED_VERSION:
         # KIP-101, compatibility: the leader does not know the request, so fall back to the high watermark.
         cut_log(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
     elif answer is None or answer.error is not ErrorCode.NONE:
-        if (
-            replica.generation == continuation.generation
-        ):  # otherwise this replica has asked again and waits for that answer
+        if replica.generation == continuation.generation:  # otherwise it has asked again and waits for that answer
             _refused(core, replica, None if answer is None else answer.error, continuation.leader_epoch)
         return
     else:
@@ -217,50 +144,7 @@ def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch
         proceed(core, replica)
 
 
-def _fetch_on(core: Core, replica: Replica) -> None:
-    """Fetch from the log's end; first from where the log is damaged."""
-    offset = damage.repair_from(replica)
-    if offset is None:
-        _fetch(core, replica, replica.log.end_offset)
-    else:
-        _fetch(core, replica, offset, repair=True)
-
-
-def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False, repair: bool = False) -> None:
-    part = FetchPartition(
-        tp=replica.tp,
-        fetch_offset=offset,
-        max_bytes=core.config.fetch_bytes_max,
-        current_leader_epoch=_current_epoch(core, replica),
-        log_start_offset=replica.log.start_offset,
-        topic_id=replica.topic_id,
-    )
-    request = FetchRequest(
-        replica_id=core.config.broker_id,
-        max_wait_ms=0 if first or repair else core.config.fetch_wait_ms_max,
-        min_bytes=core.config.fetch_min_bytes,
-        max_bytes=core.config.fetch_bytes_max,
-        partitions=(part,),
-    )
-    continuation = AwaitFetch(
-        tp=replica.tp,
-        generation=replica.generation,
-        offset=offset,
-        leader_epoch=replica.leader_epoch,
-        first=first,
-        repair=repair,
-    )
-    core.send(replica.leader, _channel(replica), request, continuation)
-
-
-def _current_epoch(core: Core, replica: Replica) -> int:
-    """Return the epoch that a fetch carries: the epoch in which this broker follows, under KIP-320, else -1."""
-    rules = core.rules
-    heeded = rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join
-    return replica.leader_epoch if heeded else UNDEFINED_EPOCH
-
-
-def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) -> None:
+def on_fetched(core: Core, continuation: AwaitFetch, result: FetchResult | None) -> None:
     """
     Append the records and follow the HW, then fetch again; retry a failed fetch after a back-off.
 
@@ -270,24 +154,22 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
     phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
     if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
         return
-    given = response.results if isinstance(response, FetchResponse) else ()
-    result = next((item for item in given if item.tp == continuation.tp), None)
     if continuation.repair:
         _repair(core, replica, continuation, result)
         return
     if not continuation.first and continuation.offset != replica.log.end_offset:
-        _fetch_on(core, replica)
+        _ask(core, replica, Kind.FETCH)
         return
     if result is not None and result.error is ErrorCode.NONE and continuation.first:
         cut_log(core, replica, Cut(to=continuation.offset, reason=Reason.HIGH_WATERMARK))
     if result is not None and result.error is ErrorCode.OFFSET_OUT_OF_RANGE:
         move(replica, Turn.OUT_OF_RANGE)
-        _ask_bound(core, replica, questions.LATEST)
+        _ask(core, replica, Kind.BOUNDS, questions.LATEST)
     elif result is None or result.error is not ErrorCode.NONE:
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif _append(core, replica, result):
         _follow_high_watermark(core, replica, result.high_watermark)
-        _fetch_on(core, replica)
+        _ask(core, replica, Kind.FETCH)
 
 
 def _repair(core: Core, replica: Replica, asked: AwaitFetch, result: FetchResult | None) -> None:
@@ -299,11 +181,11 @@ def _repair(core: Core, replica: Replica, asked: AwaitFetch, result: FetchResult
             damage.mended(core, replica, asked.offset)
         else:
             cut_log(core, replica, Cut(to=asked.offset, reason=Reason.CORRUPT))
-        _fetch_on(core, replica)
+        _ask(core, replica, Kind.FETCH)
         return
     replica.repair_failed = True
     if error in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
-        _fetch_on(core, replica)
+        _ask(core, replica, Kind.FETCH)
     else:
         _refused(core, replica, error, asked.leader_epoch)
 
@@ -340,22 +222,7 @@ def _follow_high_watermark(core: Core, replica: Replica, leaders: int) -> None:
         core.observe_replica("high-watermark", replica, to=moved)
 
 
-def _ask_bound(core: Core, replica: Replica, timestamp: int) -> None:
-    epoch = _current_epoch(core, replica)
-    part = ListOffsetsPartition(
-        tp=replica.tp, timestamp=timestamp, current_leader_epoch=epoch, topic_id=replica.topic_id
-    )
-    request = ListOffsetsRequest(replica_id=core.config.broker_id, partitions=(part,))
-    continuation = AwaitBounds(
-        tp=replica.tp,
-        generation=replica.generation,
-        timestamp=timestamp,
-        leader_epoch=replica.leader_epoch,
-    )
-    core.send(replica.leader, _channel(replica), request, continuation)
-
-
-def on_bounds(core: Core, continuation: AwaitBounds, response: Response | None) -> None:
+def on_bounds(core: Core, continuation: AwaitBounds, result: ListOffsetsResult | None) -> None:
     """
     Truncate a log that is longer than the leader's; restart a log that ends before the leader's begins.
 
@@ -364,15 +231,13 @@ def on_bounds(core: Core, continuation: AwaitBounds, response: Response | None) 
     replica = core.state.replicas.get(continuation.tp)
     if replica is None or replica.generation != continuation.generation or replica.phase is not Phase.FETCHING:
         return
-    given = response.results if isinstance(response, ListOffsetsResponse) else ()
-    result = next((item for item in given if item.tp == continuation.tp), None)
     if result is None or result.error is not ErrorCode.NONE or result.offset < 0:
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif continuation.timestamp == questions.LATEST and result.offset < replica.log.end_offset:
         cut_log(core, replica, Cut(to=result.offset, reason=Reason.OUT_OF_RANGE))
         proceed(core, replica)
     elif continuation.timestamp == questions.LATEST:
-        _ask_bound(core, replica, questions.EARLIEST)
+        _ask(core, replica, Kind.BOUNDS, questions.EARLIEST)
     elif result.offset > replica.log.end_offset:
         start_anew(core, replica, result.offset)
         proceed(core, replica)

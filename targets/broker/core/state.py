@@ -15,10 +15,12 @@ from typing import Any, Protocol
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Exit, Observe, Send, ZkAsk
+from targets.broker.core.fetcher import Fetcher
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
     ErrorCode,
+    FetchPartition,
     FetchRequest,
     LeaderAndIsrRequest,
     Request,
@@ -45,6 +47,8 @@ STOPPED_TOGETHER_MAX = 50
 TOLD_TOGETHER_MAX = 500
 # Paths of one multi: with the longest name some 300 bytes each, of the 1 MB that ZooKeeper takes in one request.
 DELETES_TOGETHER_MAX = 1_000
+# Partitions of one request of a follower; a leader's limit is request_items_max, which counts topics too.
+ASKS_TOGETHER_MAX = 1_000
 # Bytes of records that an answer may hold where memory is no concern.
 UNBOUNDED = 1 << 62
 
@@ -62,6 +66,7 @@ class Together:
         stops_max: partitions of one StopReplica.
         states_max: partitions of one LeaderAndIsr; one with INIT names all.
         deletes_max: nodes that one multi of a topic's deletion deletes.
+        asks_max: partitions of a follower's request.
     """
 
     ask_ops_max: int = ASK_OPS_MAX
@@ -71,6 +76,7 @@ class Together:
     stops_max: int = STOPPED_TOGETHER_MAX
     states_max: int = TOLD_TOGETHER_MAX
     deletes_max: int = DELETES_TOGETHER_MAX
+    asks_max: int = ASKS_TOGETHER_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +94,8 @@ class Config:
     replica_lag_ms_max: int = 10_000
     fetch_wait_ms_max: int = 500
     fetch_min_bytes: int = 1
-    fetch_bytes_max: int = 1_048_576
+    fetch_bytes_max: int = 1_048_576  # of one partition
+    fetch_response_bytes_max: int = 10_485_760
     fetch_backoff_ms: int = 1_000
     high_watermark_checkpoint_ms: int = 5_000
     controller_backoff_ms: int = 500
@@ -191,13 +198,18 @@ class WaitingFetch:
     A fetch that waits for bytes.
 
     Attributes:
-        positions: where in their logs its first partitions are to be read from, in bytes, as far as looked up.
+        asked: by partition, what it asks for.
+        positions: where in their logs its partitions are to be read from, in bytes, as far as looked up.
             What truncates a log below ends the waiting.
+        sizes: how many bytes of each are there, at the last look at that partition; `size` is the sum.
     """
 
     caller: Caller
     request: FetchRequest
-    positions: list[int] = field(default_factory=list)
+    asked: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+    sizes: dict[TopicPartition, int] = field(default_factory=dict)
+    size: int = 0
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -232,6 +244,7 @@ class State:
     controller_epoch: int = 0
     controller_known: bool = False  # /controller_epoch was read since the process began
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
+    fetchers: dict[int, Fetcher] = field(default_factory=dict)  # by leader, what is asked of it
     generations_over: int = 0  # above the generation of every replica that was stopped
     controller: Controller = field(default_factory=Controller)
     pending: dict[int, Pending] = field(default_factory=dict)

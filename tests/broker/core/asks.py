@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from targets.broker.core.events import Effect
+from targets.broker.core.events import Effect, Send
 from targets.broker.core.messages import (
     Batch,
     EpochAnswer,
@@ -15,6 +15,8 @@ from targets.broker.core.messages import (
     FetchRequest,
     FetchResponse,
     FetchResult,
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
@@ -122,6 +124,46 @@ def fetch_answer(*batches: Batch, high_watermark: int = 0, error: ErrorCode = Er
     """Return a leader's answer to a follower's fetch."""
     result = FetchResult(tp=TP, error=error, high_watermark=high_watermark, batches=batches)
     return FetchResponse(results=(result,))
+
+
+def given(
+    tp: TopicPartition, *batches: Batch, high_watermark: int = 0, error: ErrorCode = ErrorCode.NONE
+) -> FetchResult:
+    """Return one partition's part of such an answer."""
+    return FetchResult(tp=tp, error=error, high_watermark=high_watermark, batches=batches)
+
+
+def follow_all(tps: Sequence[TopicPartition], *, epoch: int, leader: int = 2) -> LeaderAndIsrRequest:
+    """Return the controller's command to brokers 1 and 2 to follow one leader in all of these partitions."""
+    commands = [
+        LeaderAndIsr(tp=tp, leader=leader, leader_epoch=epoch, isr=(1, 2), zk_version=0, replicas=(1, 2))
+        for tp in tps
+    ]
+    return LeaderAndIsrRequest(
+        controller_id=9, controller_epoch=1, ack_timeout_ms=1, is_init=False, partitions=tuple(commands)
+    )
+
+
+def asked(sends: Sequence[Send]) -> list[int]:
+    """Return the epochs that a follower asked for, of every partition."""
+    found = [send.request for send in sends]
+    requests = [request for request in found if isinstance(request, OffsetForLeaderEpochRequest)]
+    return [question.leader_epoch for request in requests for question in request.questions]
+
+
+def fetched_at(sends: Sequence[Send]) -> list[int]:
+    """Return the offsets that a follower fetched from, of every partition."""
+    found = [send.request for send in sends]
+    return [part.fetch_offset for ask in found if isinstance(ask, FetchRequest) for part in ask.partitions]
+
+
+def named(send: Send) -> list[TopicPartition]:
+    """Return the partitions that a follower's request names."""
+    request = send.request
+    if isinstance(request, OffsetForLeaderEpochRequest):
+        return [question.tp for question in request.questions]
+    assert isinstance(request, FetchRequest | ListOffsetsRequest), f"{request!r} is no follower's"
+    return [part.tp for part in request.partitions]
 
 
 def latest_is(offset: int) -> ListOffsetsResponse:

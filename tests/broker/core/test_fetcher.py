@@ -1,8 +1,7 @@
 """
 The fetcher's walk, races and errors, after Kafka's own cases.
 
-R numbers the cases of AbstractFetcherThreadTest, D the truncation decisions. Kafka's fetcher thread serves many
-partitions; here each partition has its own channel. `answer` delivers the leader's answer.
+R numbers the cases of AbstractFetcherThreadTest, D the truncation decisions. `answer` is the leader's answer.
 """
 
 from __future__ import annotations
@@ -14,10 +13,8 @@ from targets.broker.core.messages import (
     Batch,
     EpochAnswer,
     ErrorCode,
-    FetchRequest,
     FetchResponse,
     FetchResult,
-    OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     StopReplica,
     StopReplicaRequest,
@@ -25,7 +22,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Phase
-from tests.broker.core.asks import ends_at, fetch_answer
+from tests.broker.core.asks import asked, ends_at, fetch_answer, fetched_at, follow_all, given, named
 from tests.broker.core.bench import TP, Bench, MemoryLog, batch, log_of, recovery
 
 OTHER, THIRD = TopicPartition("t", 1), TopicPartition("t", 2)
@@ -36,33 +33,22 @@ WITH_EPOCHS = tuple(name for name, rules in PROTOCOLS.items() if rules.epochs)
 def following(
     protocol: str, *logs: MemoryLog, high_watermark: int = 0, epoch: int = 6
 ) -> tuple[Bench, list[Send]]:
-    """Return broker 1, told to follow broker 2 in each of these logs, and its first request for each."""
+    """Return broker 1, told to follow broker 2 in all of these logs, and what it then sends."""
     bench = Bench(protocol)
     bench.start(*[(log, recovery(log, high_watermark=high_watermark)) for log in logs])
-    return bench, [send for log in logs for send in bench.sent(bench.command(leader=2, epoch=epoch, tp=log.tp))]
+    return bench, bench.sent(bench.request(follow_all([log.tp for log in logs], epoch=epoch)))
 
 
-def ends(end: int, epoch: int, tp: TopicPartition) -> OffsetForLeaderEpochResponse:
-    answer = EpochAnswer(tp=tp, error=ErrorCode.NONE, leader_epoch=epoch, end_offset=end)
-    return OffsetForLeaderEpochResponse(answers=(answer,))
+def ends(*answers: tuple[TopicPartition, int, int]) -> OffsetForLeaderEpochResponse:
+    """Return a leader's answer: by partition, where which epoch ends."""
+    found = [
+        EpochAnswer(tp=tp, error=ErrorCode.NONE, leader_epoch=epoch, end_offset=end) for tp, end, epoch in answers
+    ]
+    return OffsetForLeaderEpochResponse(answers=tuple(found))
 
 
 def gives(*batches: Batch, tp: TopicPartition = TP) -> FetchResponse:
-    return FetchResponse(results=(FetchResult(tp=tp, error=ErrorCode.NONE, high_watermark=0, batches=batches),))
-
-
-def asked(sends: list[Send]) -> list[int]:
-    """Return the epochs that were asked for."""
-    found = [send.request for send in sends]
-    return [
-        request.questions[0].leader_epoch for request in found if isinstance(request, OffsetForLeaderEpochRequest)
-    ]
-
-
-def fetched_at(sends: list[Send]) -> list[int]:
-    """Return the offsets that were fetched from."""
-    found = [send.request for send in sends]
-    return [ask.partitions[0].fetch_offset for ask in found if isinstance(ask, FetchRequest)]
+    return FetchResponse(results=(given(tp, *batches),))
 
 
 # --- the walk ------------------------------------------------------------------------------------------------
@@ -75,11 +61,10 @@ def test_d3_follower_asks_a_second_time_for_the_epoch_that_it_was_sent_back_to(p
     logs = [log_of((3, 120), (5, 80), tp=tp) for tp in (TP, OTHER)]
     bench, questions = following(protocol, *logs, high_watermark=198)
     assert asked(questions) == [5, 5]
-    for send, tp, first, second in zip(questions, (TP, OTHER), (155, 143), (101, 102), strict=True):
-        again = bench.sent(bench.answer(ends(first, 4, tp), to=send))
-        assert (asked(again), fetched_at(again)) == ([3], [])
-        assert fetched_at(bench.sent(bench.answer(ends(second, 3, tp), to=again[0]))) == [second]
-    assert [cut["to"] for cut in bench.observed("truncate")] == [120, 101, 120, 102]
+    again = bench.sent(bench.answer(ends((TP, 155, 4), (OTHER, 143, 4)), to=questions[0]))
+    assert (asked(again), fetched_at(again)) == ([3, 3], [])
+    assert fetched_at(bench.sent(bench.answer(ends((TP, 101, 3), (OTHER, 102, 3)), to=again[0]))) == [101, 102]
+    assert [cut["to"] for cut in bench.observed("truncate")] == [120, 120, 101, 102]
 
 
 @pytest.mark.parametrize("protocol", WALKING)
@@ -88,10 +73,10 @@ def test_d7_only_partitions_with_an_epoch_are_asked_for_and_all_begin_to_fetch(p
     logs = [log_of((5, 1), tp=TP), log_of((5, 1), tp=OTHER), log_of(tp=THIRD)]
     bench, sends = following(protocol, *logs)
     assert (asked(sends), fetched_at(sends)) == ([5, 5], [0])
-    for send, tp in zip(sends, (TP, OTHER), strict=False):
-        bench.answer(ends(1, 5, tp), to=send)
+    question, fetch = sends
+    assert bench.sent(bench.answer(ends((TP, 1, 5), (OTHER, 1, 5)), to=question)) == []
     assert len(bench.observed("truncate")) == 3
-    assert (len(asked(bench.sent())), fetched_at(bench.sent())) == (2, [0, 1, 1])
+    assert fetched_at(bench.sent(bench.answer(gives(tp=THIRD), to=fetch))) == [1, 1, 0]
 
 
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
@@ -163,10 +148,9 @@ def test_fetch_answered_for_another_partition_appends_nothing_and_is_tried_again
 def test_r11_answer_for_a_partition_that_is_led_here_meanwhile_changes_nothing(protocol: str) -> None:
     """Source: Kafka ReplicaFetcherThreadTest, shouldFilterPartitionsMadeLeaderDuringLeaderEpochRequest (R11)."""
     logs = [log_of(*[(5, 1)] * 100, tp=tp) for tp in (TP, OTHER)]
-    bench, questions = following(protocol, *logs)
+    bench, (question,) = following(protocol, *logs)
     bench.command(leader=1, epoch=7, tp=TP)
-    bench.answer(ends(52, 5, TP), to=questions[0])
-    bench.answer(ends(49, 5, OTHER), to=questions[1])
+    bench.answer(ends((TP, 52, 5), (OTHER, 49, 5)), to=question)
     assert [log.end_offset for log in logs] == [100, 49]
 
 
@@ -178,14 +162,10 @@ def test_r9_partition_that_fails_leaves_the_other_at_work_and_is_taken_up_again(
              that cannot be truncated or read is different: a disk error ends this broker.
     """
     logs = [log_of((5, 2), tp=tp) for tp in (TP, OTHER)]
-    bench, questions = following(protocol, *logs)
-    fetches = [
-        send
-        for question, tp in zip(questions, (TP, OTHER), strict=True)
-        for send in bench.sent(bench.answer(ends(2, 5, tp), to=question))
-    ]
-    bench.answer(gives(batch(2, base=1, epoch=6)), to=fetches[0])
-    bench.answer(gives(batch(1, base=2, epoch=6), tp=OTHER), to=fetches[1])
+    bench, (question,) = following(protocol, *logs)
+    bench.answer(ends((TP, 2, 5), (OTHER, 2, 5)), to=question)
+    results = (given(TP, batch(2, base=1, epoch=6)), given(OTHER, batch(1, base=2, epoch=6)))
+    assert fetched_at(bench.sent(bench.answer(FetchResponse(results=results)))) == [3]
     phases = [bench.broker.state.replicas[tp].phase for tp in (TP, OTHER)]
     assert (phases, [log.end_offset for log in logs]) == ([Phase.FAILED, Phase.FETCHING], [2, 3])
     assert asked(bench.sent(bench.command(leader=3, epoch=7, replicas=(1, 2, 3)))) == [5]
@@ -197,15 +177,16 @@ def test_r10_r13_fetch_that_fails_is_tried_again_after_the_back_off_and_delays_n
     Source:  Kafka AbstractFetcherThreadTest, testCorruptMessage (R10) and testDelay; ReplicaFetcherThreadTest,
              testPartitionsInError (R13).
     """
-    bench, sends = following(protocol, log_of(tp=TP), log_of(tp=OTHER))
-    for question, tp in zip(list(sends), (TP, OTHER), strict=True):
-        if asked([question]):
-            sends += bench.sent(bench.answer(ends(0, -1, tp), to=question))
-    mine, other = [send for send in sends if fetched_at([send])]
-    assert bench.sent(bench.answer(fetch_answer(error=ErrorCode.CORRUPT_MESSAGE), to=mine)) == []
-    assert len(bench.sent(bench.answer(gives(batch(1), tp=OTHER), to=other))) == 1
+    bench, (send,) = following(protocol, log_of(tp=TP), log_of(tp=OTHER))
+    if asked([send]):
+        (send,) = bench.sent(bench.answer(ends((TP, 0, -1), (OTHER, 0, -1)), to=send))
+    results = (given(TP, error=ErrorCode.CORRUPT_MESSAGE), given(OTHER, batch(1)))
+    (other,) = bench.sent(bench.answer(FetchResponse(results=results), to=send))
+    assert named(other) == [OTHER]
     assert bench.sent(bench.pass_ms(999)) == []
-    (again,) = bench.sent(bench.pass_ms(1))
+    assert bench.sent(bench.pass_ms(1)) == []  # its turn comes with the next request
+    (again,) = bench.sent(bench.answer(gives(tp=OTHER), to=other))
+    assert named(again) == [TP, OTHER]
     bench.answer(gives(batch(2)), to=again)
     assert [bench.broker.state.replicas[tp].log.end_offset for tp in (TP, OTHER)] == [2, 1]
 

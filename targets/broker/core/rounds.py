@@ -1,0 +1,235 @@
+"""
+Requests of many partitions: at the end of a step, one to each leader for all that are ready to ask it.
+
+At most one Fetch and one question of a kind is in flight to a leader, unless nobody awaits it any more. If more
+partitions are ready than a request may name, the others have their turn in the next one, and none waits so long at
+the leader that the last of them would have to wait longer than a single one.
+A question must not wait behind a Fetch that waits for records, so it has a connection of its own. But it goes
+behind a Fetch that names the same partition: else that Fetch might reach the leader after the follower has cut its
+log, and the leader would take it for having what it had before. Kafka's thread asks one thing at a time.
+Source:  Kafka's AbstractFetcherThread and PartitionStates (who was given records goes to the end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from targets.broker.core import damage, follower
+from targets.broker.core.epochs import UNDEFINED_EPOCH
+from targets.broker.core.fetcher import (
+    Ask,
+    AwaitBounds,
+    AwaitEpochEnd,
+    AwaitFetch,
+    AwaitLeader,
+    Fetcher,
+    Kind,
+    Wish,
+)
+from targets.broker.core.messages import (
+    EpochAnswer,
+    EpochQuestion,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchResult,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsResult,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    Request,
+    Response,
+    TopicPartition,
+)
+from targets.broker.core.state import Core, Phase, Replica, Role
+
+# The channels of a pair of brokers. A fabric knows a follower's connection by the first word.
+FETCHES: Final = "fetcher"
+QUESTIONS: Final = "fetcher-questions"
+
+
+# --- sending -----------------------------------------------------------------------------------------
+def send_ready(core: Core) -> None:
+    """Send what the replicas here are ready to ask; called once, at the end of a step."""
+    for leader, fetcher in list(core.state.fetchers.items()):
+        for kind in Kind:
+            if fetcher.ready[kind] and _may_send(core, fetcher, kind):
+                _send(core, leader, fetcher, kind)
+        if fetcher.idle:
+            del core.state.fetchers[leader]
+
+
+def _may_send(core: Core, fetcher: Fetcher, kind: Kind) -> bool:
+    """Return True if no partition awaits the request in flight any more."""
+    flight = fetcher.flights.get(kind)
+    if flight is None:
+        return True
+    while flight.void < len(flight.asks):
+        if _is_awaited(core, fetcher, kind, flight.asks[flight.void]):
+            return False
+        flight.void += 1
+    return True
+
+
+def _is_awaited(core: Core, fetcher: Fetcher, kind: Kind, ask: Ask) -> bool:
+    replica = core.state.replicas.get(ask.tp)
+    if replica is None or replica.generation != ask.generation or ask.tp in fetcher.ready[kind]:
+        return False
+    truncates = isinstance(ask, AwaitEpochEnd) or (isinstance(ask, AwaitFetch) and ask.first)
+    return replica.phase is (Phase.TRUNCATING if truncates else Phase.FETCHING)
+
+
+def _send(core: Core, leader: int, fetcher: Fetcher, kind: Kind) -> None:
+    taken = [
+        (replica, wish)
+        for tp, wish in fetcher.take(kind, core.config.together.asks_max)
+        if (replica := _ready_replica(core, tp, wish)) is not None
+    ]
+    if not taken:
+        return
+    request, asks = _MAKERS[kind](core, taken, len(fetcher.ready[kind]))
+    behind = kind is Kind.FETCH or any(ask.tp in fetcher.unanswered for ask in asks)
+    awaited = AwaitLeader(leader=leader, kind=kind, asks=asks)
+    tag = core.send(leader, FETCHES if behind else QUESTIONS, request, awaited)
+    fetcher.sent(kind, tag, asks)
+
+
+def _ready_replica(core: Core, tp: TopicPartition, wish: Wish) -> Replica | None:
+    """Return the replica that is still to ask, None if it was told otherwise since."""
+    replica = core.state.replicas.get(tp)
+    fits = replica is not None and replica.generation == wish.generation and replica.role is Role.FOLLOWER
+    return replica if fits else None
+
+
+def _epoch_questions(
+    core: Core, taken: Sequence[tuple[Replica, Wish]], _left: int
+) -> tuple[Request, tuple[AwaitEpochEnd, ...]]:
+    fenced = core.rules.fence_truncation_query
+    questions = tuple(
+        EpochQuestion(
+            tp=replica.tp,
+            leader_epoch=replica.epochs.latest,
+            current_leader_epoch=replica.leader_epoch if fenced else UNDEFINED_EPOCH,
+            topic_id=replica.topic_id,
+        )
+        for replica, _ in taken
+    )
+    asks = tuple(
+        AwaitEpochEnd(
+            tp=replica.tp,
+            generation=replica.generation,
+            leader=replica.leader,
+            leader_epoch=replica.leader_epoch,
+        )
+        for replica, _ in taken
+    )
+    return OffsetForLeaderEpochRequest(questions=questions, replica_id=core.config.broker_id), asks
+
+
+def _bounds(
+    core: Core, taken: Sequence[tuple[Replica, Wish]], _left: int
+) -> tuple[Request, tuple[AwaitBounds, ...]]:
+    parts = tuple(
+        ListOffsetsPartition(
+            tp=replica.tp,
+            timestamp=wish.timestamp,
+            current_leader_epoch=_current_epoch(core, replica),
+            topic_id=replica.topic_id,
+        )
+        for replica, wish in taken
+    )
+    asks = tuple(
+        AwaitBounds(
+            tp=replica.tp,
+            generation=replica.generation,
+            timestamp=wish.timestamp,
+            leader_epoch=replica.leader_epoch,
+        )
+        for replica, wish in taken
+    )
+    return ListOffsetsRequest(replica_id=core.config.broker_id, partitions=parts), asks
+
+
+def _fetch(core: Core, taken: Sequence[tuple[Replica, Wish]], left: int) -> tuple[Request, tuple[AwaitFetch, ...]]:
+    config = core.config
+    asks = tuple(_await_fetch(replica) for replica, _ in taken)
+    parts = tuple(
+        FetchPartition(
+            tp=replica.tp,
+            fetch_offset=ask.offset,
+            max_bytes=config.fetch_bytes_max,
+            current_leader_epoch=_current_epoch(core, replica),
+            log_start_offset=replica.log.start_offset,
+            topic_id=replica.topic_id,
+        )
+        for (replica, _), ask in zip(taken, asks, strict=True)
+    )
+    requests = -(-(len(taken) + left) // config.together.asks_max)
+    at_once = any(ask.first or ask.repair for ask in asks)
+    request = FetchRequest(
+        replica_id=config.broker_id,
+        max_wait_ms=0 if at_once else config.fetch_wait_ms_max // requests,
+        min_bytes=config.fetch_min_bytes,
+        max_bytes=config.fetch_response_bytes_max,
+        partitions=parts,
+    )
+    return request, asks
+
+
+def _await_fetch(replica: Replica) -> AwaitFetch:
+    """Fetch from the log's end; before that from where it is damaged, or where the first fetch is to cut it."""
+    first = replica.phase is Phase.TRUNCATING
+    damaged = None if first else damage.repair_from(replica)
+    offset = min(replica.fallback, replica.log.end_offset) if first else replica.log.end_offset
+    return AwaitFetch(
+        tp=replica.tp,
+        generation=replica.generation,
+        offset=offset if damaged is None else damaged,
+        leader_epoch=replica.leader_epoch,
+        first=first,
+        repair=damaged is not None,
+    )
+
+
+def _current_epoch(core: Core, replica: Replica) -> int:
+    """Return the epoch that a fetch carries: the epoch in which this broker follows, under KIP-320, else -1."""
+    rules = core.rules
+    heeded = rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join
+    return replica.leader_epoch if heeded else UNDEFINED_EPOCH
+
+
+_MAKERS: Final[Mapping[Kind, Callable[..., tuple[Request, tuple[Ask, ...]]]]] = MappingProxyType(
+    {Kind.EPOCH_END: _epoch_questions, Kind.BOUNDS: _bounds, Kind.FETCH: _fetch}
+)
+
+
+# --- answers -----------------------------------------------------------------------------------------
+R = TypeVar("R", EpochAnswer, ListOffsetsResult, FetchResult)
+
+
+def on_answered(core: Core, awaited: AwaitLeader, tag: int, response: Response | None) -> None:
+    """Give each partition its part of the answer, None if it has none."""
+    fetcher = core.state.fetchers.get(awaited.leader)
+    if fetcher is not None:
+        fetcher.answered(awaited.kind, tag, awaited.asks)
+    ends = _by_partition(response.answers) if isinstance(response, OffsetForLeaderEpochResponse) else {}
+    bounds = _by_partition(response.results) if isinstance(response, ListOffsetsResponse) else {}
+    results = _by_partition(response.results) if isinstance(response, FetchResponse) else {}
+    for ask in awaited.asks:
+        if isinstance(ask, AwaitEpochEnd):
+            follower.on_epoch_answer(core, ask, ends.get(ask.tp))
+        elif isinstance(ask, AwaitBounds):
+            follower.on_bounds(core, ask, bounds.get(ask.tp))
+        else:
+            follower.on_fetched(core, ask, results.get(ask.tp))
+    if awaited.leader in core.state.fetchers:
+        given = [ask.tp for ask in awaited.asks if ask.tp in results and results[ask.tp].batches]
+        core.state.fetchers[awaited.leader].to_the_end(given)
+
+
+def _by_partition(parts: Sequence[R]) -> dict[TopicPartition, R]:
+    return {part.tp: part for part in parts}
