@@ -27,6 +27,7 @@ from harness.cluster.target import NodeSpec, Target
 from harness.hosts.local import LocalHost
 from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
+from harness.zookeeper.sessions import close_session, owner_of
 from targets.broker_target import BrokerTarget
 from targets.kafka.target import KafkaTarget
 
@@ -68,12 +69,21 @@ class Peer:
     tune: Callable[[Launch], Launch]
 
 
-def our_peer(name: str, *, profile: bool = False, protocol: str = "kip380") -> Peer:
-    """Return our broker as a peer; with `profile`, each process writes a cProfile profile when it ends."""
+def our_peer(
+    name: str, *, profile: bool = False, protocol: str = "kip380", together: Mapping[str, int] | None = None
+) -> Peer:
+    """
+    Return our broker as a peer.
+
+    Args:
+        profile: each process writes a cProfile profile when it ends.
+        together: how much is done at once, where it is not the default.
+    """
 
     def tune(launch: Launch) -> Launch:
         config = json.loads(launch.files["broker.json"])
         config["settings"] |= OURS_SETTINGS
+        config["together"] = dict(together or {})
         del config["collector"]
         argv = launch.argv
         if profile:
@@ -99,11 +109,22 @@ class RunningCluster:
     A running cluster of a peer: its address for clients, and its processes.
 
     Args:
-        places: node -> where it listens.
+        nodes: how each is started, and where it listens, in the order of their broker ids.
     """
 
-    def __init__(self, peer: Peer, host: LocalHost, places: Mapping[str, Place], pids: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        host: LocalHost,
+        nodes: Mapping[str, tuple[Launch, Place]],
+        pids: tuple[int, ...],
+        zookeeper: Address,
+    ) -> None:
         self.peer = peer
+        self.zookeeper = zookeeper
+        places = {name: place for name, (_, place) in nodes.items()}
+        self.clients = tuple(place.client for place in places.values())
+        self._launches = tuple(launch for launch, _ in nodes.values())
         self.bootstrap = ",".join(str(place.client) for place in places.values())
         # The listeners of all brokers, clients' and brokers'.
         self.ports = tuple(
@@ -114,15 +135,48 @@ class RunningCluster:
         self._names = tuple(places)
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
-    def create(self, topic: str, partitions: int) -> None:
-        """Create a topic with a replica on each broker; wait until each partition has a leader and a full ISR."""
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=len(self._names))
-        self._admin.create_topics([new])[topic].result(limits.CLIENT_OPERATION_S_MAX)
+    def create(self, topic: str, partitions: int, assignment: Sequence[Sequence[int]] | None = None) -> None:
+        """
+        Create a topic with a replica on each broker; wait until each partition has a leader and a full ISR.
+
+        Args:
+            assignment: the brokers of each partition, the first of which leads it; None lets the cluster choose.
+        """
+        if assignment is None:
+            new = NewTopic(topic, num_partitions=partitions, replication_factor=len(self._names))
+        else:
+            lists = [list(brokers) for brokers in assignment]
+            new = NewTopic(topic, num_partitions=partitions, replica_assignment=lists)
+        self._admin.create_topics([new], request_timeout=limits.CLIENT_OPERATION_S_MAX)[topic].result()
+        self.await_whole(topic, partitions)
+
+    def await_whole(self, topic: str, partitions: int) -> None:
+        """Wait until each partition of a topic has a leader and a full ISR."""
         self._await(lambda: self._whole(topic, partitions), f"topic {topic} whole")
 
     def delete(self, topic: str) -> None:
         """Delete a topic; brokers delete its files soon after."""
         self._admin.delete_topics([topic])[topic].result(limits.CLIENT_OPERATION_S_MAX)
+
+    @property
+    def controller(self) -> int:
+        """Return the broker id of the controller."""
+        return int(self._metadata().controller_id)
+
+    def kill(self, broker: int) -> None:
+        """SIGKILL a broker; its session stays."""
+        self._host.kill(self._names[broker - 1])
+
+    def end_session(self, broker: int) -> None:
+        """End a broker's session in ZooKeeper, and return when its registration is gone."""
+        owner = owner_of(self.zookeeper, f"{_ROOT}/brokers/ids/{broker}")
+        if owner is None:
+            raise PreconditionError(f"broker {broker} of {self.peer.name}: not registered; expected a session")
+        close_session(self.zookeeper, owner)
+
+    def start(self, broker: int) -> None:
+        """Start a broker again that was killed."""
+        self._host.start(self._names[broker - 1], self._launches[broker - 1])
 
     def await_brokers(self) -> None:
         """Wait until clients see all brokers and a controller, for which librdkafka would wait without asking."""
@@ -184,15 +238,15 @@ def running(peer: Peer, folder: Path, names: str = BROKERS) -> Iterator[RunningC
         host.open()
         zookeeper = host.start_zookeeper()
         _make_root(zookeeper)
-        places: dict[str, Place] = {}
+        nodes: dict[str, tuple[Launch, Place]] = {}
         pids: list[int] = []
         for number, name in enumerate(names, start=1):
-            launch, places[name] = _launch(peer, host, name, number, zookeeper)
-            host.start(name, launch)
+            nodes[name] = _launch(peer, host, name, number, zookeeper)
+            host.start(name, nodes[name][0])
             pid = child_with(f"{folder}/nodes/{name}/conf/")
             assert pid is not None, f"{name} was started as a child of this process"
             pids.append(pid)
-        cluster = RunningCluster(peer, host, places, tuple(pids))
+        cluster = RunningCluster(peer, host, nodes, tuple(pids), zookeeper)
         cluster.await_brokers()
         yield cluster
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from targets.broker.core.rules import PROTOCOLS, from_text
-from targets.broker.core.state import Config
+from targets.broker.core.state import Config, Together
 from targets.broker.core.zookeeper import Registration
 from targets.broker.limits import Limits
 
@@ -24,7 +24,7 @@ _KINDS: Final = get_type_hints(Config)
 _TUNABLE: Final = {
     each.name: _KINDS[each.name]
     for each in fields(Config)
-    if each.name not in ("broker_id", "registration", "protocol", "rules", "limits")
+    if each.name not in ("broker_id", "registration", "protocol", "rules", "limits", "together")
 }
 _NEEDED: Final = frozenset(
     {
@@ -40,8 +40,9 @@ _NEEDED: Final = frozenset(
         "protocol",
     }
 )
-_OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings", "limits"})
+_OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings", "limits", "together"})
 _LIMITS: Final = frozenset(each.name for each in fields(Limits))
+_TOGETHER: Final = frozenset(each.name for each in fields(Together))
 
 
 class ConfigError(Exception):
@@ -75,7 +76,8 @@ def load(path: Path) -> tuple[Config, Driver]:
     Required keys: broker_id, node, listen_client, listen_internal, advertised_client, advertised_internal
     ([host, port] each), zookeeper (host:port/chroot), session_timeout_ms, data_dir, protocol. Optional keys:
     collector ([host, port]), rules {name: value} (all of them; the default is the protocol's own), segment_bytes,
-    the core's tunables under "settings", and the quotas of targets/broker/limits.py under "limits".
+    the core's tunables under "settings", how much it does at once under "together" (targets/broker/core/state.py),
+    and the quotas of targets/broker/limits.py under "limits".
 
     Raises:
         ConfigError: one line that names the file, the key, its value and what was expected.
@@ -129,6 +131,7 @@ def _config(raw: Mapping[str, Any]) -> Config:
         if rules
         else PROTOCOLS[protocol],
         limits=_limits(_object("limits", raw.get("limits", {}))),
+        together=_together(_object("together", raw.get("together", {}))),
         **tunables,
     )
 
@@ -136,6 +139,11 @@ def _config(raw: Mapping[str, Any]) -> Config:
 def _limits(raw: Mapping[str, Any]) -> Limits:
     _only("limit", raw, _LIMITS)
     return Limits(**{name: _number(f"limit {name}", value, least=1) for name, value in raw.items()})
+
+
+def _together(raw: Mapping[str, Any]) -> Together:
+    _only("number of things done together", raw, _TOGETHER)
+    return Together(**{name: _number(f"together {name}", value, least=1) for name, value in raw.items()})
 
 
 def _driver(raw: Mapping[str, Any]) -> Driver:
