@@ -156,7 +156,7 @@ class SimEnvironment:
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
             settings |= {
-                "together": random_together(spec.seed),
+                "together": random_together(spec.seed, settings["replica_lag_ms_max"]),
                 **random_fetches(spec.seed, settings["replica_lag_ms_max"]),
             }
             clocks = random_clocks(spec.seed, spec.draw.ids)

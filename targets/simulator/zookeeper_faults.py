@@ -39,6 +39,8 @@ FAULTY_SHARE: Final = 0.4
 # How often a producer of a run of several partitions sends the records of one partition in two batches.
 SPLIT_SHARE: Final = 0.3
 FETCH_BYTES: Final = 1_048_576
+# Who may lag for less asks for all partitions at once.
+ASKED_IN_TURN_LAG_MS_MIN: Final = 1_000
 # In half of the runs of several partitions, how often what a process hears of ZooKeeper waits in it.
 LATE_SHARE: Final = 0.03
 # How long a flush takes at most there: nothing, as in a cache that loses no power, or as on a slow disk.
@@ -82,15 +84,21 @@ def random_world(
     )
 
 
-def random_together(seed: int) -> Together:
+def random_together(seed: int, lag_ms: int) -> Together:
     """
     Return how much the brokers of a run of several partitions do at once: in many runs little.
+
+    Args:
+        lag_ms: how long a follower may lag. One that may only for a short time asks for all partitions at once: it
+            would leave the ISR before each has had its turn.
 
     What they do bit by bit with thousands of partitions they then do so with a few.
     """
     chance = Random(f"together {seed}")
     deletes_max = Random(f"deletes {seed}").choice((1, 2, DELETES_TOGETHER_MAX))
     asks_max = Random(f"asks {seed}").choice((1, 2, ASKS_TOGETHER_MAX))
+    if lag_ms < ASKED_IN_TURN_LAG_MS_MIN:
+        asks_max = ASKS_TOGETHER_MAX
     if chance.random() < 0.5:
         return Together(deletes_max=deletes_max, asks_max=asks_max)
     return Together(

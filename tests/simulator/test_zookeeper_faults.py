@@ -83,5 +83,6 @@ def test_runs_of_several_partitions_fetch_little_or_much_and_delete_few_or_many_
     fetches = {(each["fetch_bytes_max"], each["fetch_wait_ms_max"]) for each in drawn}
     assert {(size, wait) for size in (1, FETCH_BYTES) for wait in (50, 500)} == fetches
     assert {15} == {random_fetches(seed, 30)["fetch_wait_ms_max"] for seed in SEEDS}
-    assert {1, 2, DELETES_TOGETHER_MAX} == {random_together(seed).deletes_max for seed in SEEDS}
-    assert {1, 2, ASKS_TOGETHER_MAX} == {random_together(seed).asks_max for seed in SEEDS}
+    assert {1, 2, DELETES_TOGETHER_MAX} == {random_together(seed, 60_000).deletes_max for seed in SEEDS}
+    assert {1, 2, ASKS_TOGETHER_MAX} == {random_together(seed, 60_000).asks_max for seed in SEEDS}
+    assert {ASKS_TOGETHER_MAX} == {random_together(seed, 30).asks_max for seed in SEEDS}

@@ -112,11 +112,14 @@ class Fetcher:
         flights: by kind, the newest request that is not answered.
         unanswered: by partition, the tag of the last Fetch that names it, until that is answered. It may have been
             sent for what the replica was before.
+        hurried: if one Fetch has no place for all, so many are not to wait at the leader: records have come, and
+            whoever has them acknowledges them with its next turn.
     """
 
     ready: dict[Kind, dict[TopicPartition, Wish]] = field(default_factory=lambda: {kind: {} for kind in Kind})
     flights: dict[Kind, Flight] = field(default_factory=dict)
     unanswered: dict[TopicPartition, int] = field(default_factory=dict)
+    hurried: int = 0
 
     def want(self, kind: Kind, tp: TopicPartition, wish: Wish) -> None:
         """Let a partition ask for this next, and for nothing else."""

@@ -2,8 +2,7 @@
 Requests of many partitions: at the end of a step, one to each leader for all that are ready to ask it.
 
 At most one Fetch and one question of a kind is in flight to a leader, unless nobody awaits it any more. If more
-partitions are ready than a request may name, the others have their turn in the next one, and none waits so long at
-the leader that the last of them would have to wait longer than a single one.
+partitions are ready than a request may name, the others have their turn in the next one.
 A question must not wait behind a Fetch that waits for records, so it has a connection of its own. But it goes
 behind a Fetch that names the same partition: else that Fetch might reach the leader after the follower has cut its
 log, and the leader would take it for having what it had before. Kafka's thread asks one thing at a time.
@@ -14,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from targets.broker.core import damage, follower
 from targets.broker.core.epochs import UNDEFINED_EPOCH
@@ -91,7 +90,7 @@ def _send(core: Core, leader: int, fetcher: Fetcher, kind: Kind) -> None:
     ]
     if not taken:
         return
-    request, asks = _MAKERS[kind](core, taken, len(fetcher.ready[kind]))
+    request, asks = _MAKERS[kind](core, fetcher, taken)
     behind = kind is Kind.FETCH or any(ask.tp in fetcher.unanswered for ask in asks)
     awaited = AwaitLeader(leader=leader, kind=kind, asks=asks)
     tag = core.send(leader, FETCHES if behind else QUESTIONS, request, awaited)
@@ -106,7 +105,7 @@ def _ready_replica(core: Core, tp: TopicPartition, wish: Wish) -> Replica | None
 
 
 def _epoch_questions(
-    core: Core, taken: Sequence[tuple[Replica, Wish]], _left: int
+    core: Core, _fetcher: Fetcher, taken: Sequence[tuple[Replica, Wish]]
 ) -> tuple[Request, tuple[AwaitEpochEnd, ...]]:
     fenced = core.rules.fence_truncation_query
     questions = tuple(
@@ -131,7 +130,7 @@ def _epoch_questions(
 
 
 def _bounds(
-    core: Core, taken: Sequence[tuple[Replica, Wish]], _left: int
+    core: Core, _fetcher: Fetcher, taken: Sequence[tuple[Replica, Wish]]
 ) -> tuple[Request, tuple[AwaitBounds, ...]]:
     parts = tuple(
         ListOffsetsPartition(
@@ -154,7 +153,9 @@ def _bounds(
     return ListOffsetsRequest(replica_id=core.config.broker_id, partitions=parts), asks
 
 
-def _fetch(core: Core, taken: Sequence[tuple[Replica, Wish]], left: int) -> tuple[Request, tuple[AwaitFetch, ...]]:
+def _fetch(
+    core: Core, fetcher: Fetcher, taken: Sequence[tuple[Replica, Wish]]
+) -> tuple[Request, tuple[AwaitFetch, ...]]:
     config = core.config
     asks = tuple(_await_fetch(replica) for replica, _ in taken)
     parts = tuple(
@@ -168,16 +169,28 @@ def _fetch(core: Core, taken: Sequence[tuple[Replica, Wish]], left: int) -> tupl
         )
         for (replica, _), ask in zip(taken, asks, strict=True)
     )
-    requests = -(-(len(taken) + left) // config.together.asks_max)
     at_once = any(ask.first or ask.repair for ask in asks)
     request = FetchRequest(
         replica_id=config.broker_id,
-        max_wait_ms=0 if at_once else config.fetch_wait_ms_max // requests,
+        max_wait_ms=0 if at_once else _wait_ms(core, fetcher, len(taken)),
         min_bytes=config.fetch_min_bytes,
         max_bytes=config.fetch_response_bytes_max,
         partitions=parts,
     )
     return request, asks
+
+
+def _wait_ms(core: Core, fetcher: Fetcher, taken: int) -> int:
+    """Return how long a Fetch may wait: all that are ready share one wait, and have none while records come."""
+    requests = _requests_for(core, taken + len(fetcher.ready[Kind.FETCH]))
+    if requests > 1 and fetcher.hurried:
+        fetcher.hurried -= 1
+        return 0
+    return core.config.fetch_wait_ms_max // requests
+
+
+def _requests_for(core: Core, partitions: int) -> int:
+    return -(-partitions // core.config.together.asks_max)
 
 
 def _await_fetch(replica: Replica) -> AwaitFetch:
@@ -202,7 +215,8 @@ def _current_epoch(core: Core, replica: Replica) -> int:
     return replica.leader_epoch if heeded else UNDEFINED_EPOCH
 
 
-_MAKERS: Final[Mapping[Kind, Callable[..., tuple[Request, tuple[Ask, ...]]]]] = MappingProxyType(
+_Maker: TypeAlias = Callable[[Core, Fetcher, Sequence[tuple[Replica, Wish]]], tuple[Request, tuple[Ask, ...]]]
+_MAKERS: Final[Mapping[Kind, _Maker]] = MappingProxyType(
     {Kind.EPOCH_END: _epoch_questions, Kind.BOUNDS: _bounds, Kind.FETCH: _fetch}
 )
 
@@ -226,9 +240,10 @@ def on_answered(core: Core, awaited: AwaitLeader, tag: int, response: Response |
             follower.on_bounds(core, ask, bounds.get(ask.tp))
         else:
             follower.on_fetched(core, ask, results.get(ask.tp))
-    if awaited.leader in core.state.fetchers:
-        given = [ask.tp for ask in awaited.asks if ask.tp in results and results[ask.tp].batches]
-        core.state.fetchers[awaited.leader].to_the_end(given)
+    given = [tp for tp, result in results.items() if result.batches]
+    if fetcher is not None and given:
+        fetcher.to_the_end(given)
+        fetcher.hurried = _requests_for(core, len(fetcher.ready[Kind.FETCH]))
 
 
 def _by_partition(parts: Sequence[R]) -> dict[TopicPartition, R]:

@@ -190,6 +190,18 @@ def test_request_names_so_many_partitions_and_the_others_are_next() -> None:
     assert wait_of(send) == 500 // 3  # so that all have had their turn after 500 ms
 
 
+def test_turns_are_not_waited_for_while_records_come() -> None:
+    """Or an acknowledgement of all of the ISR would take as long as all others wait for records."""
+    bench, (send,) = following("hw", A, B, C, D, E, together=Together(asks_max=2))
+    waits = [wait_of(send)]
+    bench.answer(FetchResponse(results=(given(A, batch()), given(B))), to=send)
+    for _ in range(4):
+        send = bench.sent()[-1]
+        waits.append(wait_of(send))
+        bench.answer(nothing(send), to=send)
+    assert waits == [166, 0, 0, 0, 166]
+
+
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_question_names_so_many_partitions_and_the_others_are_next(protocol: str) -> None:
     bench, (question,) = following(protocol, A, B, C, spans=[(5, 3)], together=Together(asks_max=2))
