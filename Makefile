@@ -76,6 +76,10 @@ bench-broker: $(STAMP) java  ## our broker beside Apache Kafka under librdkafka:
 bench-connections: $(STAMP) java  ## 2,000 connections at once, ours beside Apache Kafka: ARGS="--connections 2000 --seconds 300"
 	@$(BIN)/python -m benchmarks.connections $(ARGS)
 
+.PHONY: bench-failover
+bench-failover: $(STAMP) java  ## partitions without a leader after their broker died, ours beside Apache Kafka: ARGS="--partitions 1000 --led all"
+	@$(BIN)/python -m benchmarks.failover $(ARGS)
+
 .PHONY: bench-checkers
 bench-checkers: $(STAMP) java $(CLASSES)  ## Spark's check of large runs beside DuckDB: ARGS="--records 1000000 --partitions 1 20 --everywhere"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt || echo "without DuckDB"

@@ -53,6 +53,7 @@ def test_figures_end_with_the_hits_that_were_asked_for(*, narrow: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_seeds_twice_have_the_same_hashes() -> None:
     console = Console(record=True, width=200)
     assert 0 == search.twice("kip380", 3, console)

@@ -13,6 +13,7 @@ from harness.model import EXIT_CODES
 from harness.search.shrink.signature import Outcome, Signature
 from harness.search.shrink.subject import Subject
 from harness.suite.scenario_files import read_scenario
+from tests.kept import exhaustive
 
 FINDING = Path(__file__).parents[1] / "search/shrink/findings/hw-2.txt"
 
@@ -94,6 +95,8 @@ def test_interrupt_leaves_what_is_found_and_has_its_own_code(
     assert len(read_scenario(schedule.parent / "shrunk.txt").steps) < 17
 
 
+@pytest.mark.slow
+@exhaustive
 def test_search_shrinks_its_first_findings_beside_their_schedules_unless_it_is_told_not_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,7 @@ from nemesis import NEMESES
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 
 QUIET = """title Nothing happens
 source chance
@@ -102,6 +102,7 @@ def test_result_is_the_same_from_memory_and_from_a_file(tmp_path: Path) -> None:
 
 # --- determinism ---------------------------------------------------------------------------------------------
 @pytest.mark.slow
+@exhaustive
 def test_seeds_give_the_same_runs_in_processes_with_different_hash_seeds() -> None:
     """For a thousand seeds, run benchmarks/search.py --twice by hand."""
     code = "from tests.search.test_simulated import digests; print(list(digests(range(10))))"

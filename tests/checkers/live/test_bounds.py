@@ -7,12 +7,15 @@ import tracemalloc
 from itertools import islice
 from typing import Final
 
+import pytest
+
 from benchmarks.long_run import long_run
 from checkers.live.electable import PIECES_MAX
 from checkers.live.known import BLOCKS_MAX, WINDOW_OFFSETS
 from checkers.live.watch import CALLS_MAX, LiveCheck
 from harness.events import Produce
 from harness.model import Op, OpType
+from tests.kept import exhaustive
 from tests.little_memory import printed_with_little_memory
 
 # A smaller window than that of real runs, so that a run of some thousand records is many times longer.
@@ -43,6 +46,8 @@ def test_op_touches_no_more_entries_late_in_a_run_than_early() -> None:
         assert most <= BLOCKS_MAX + _TOUCHED_MAX, "at most all blocks, when each two become one"
 
 
+@pytest.mark.slow
+@exhaustive
 def test_memory_of_a_long_run_is_that_of_a_short_one() -> None:
     """The ops themselves are dropped; what is left is the watch."""
 

@@ -97,6 +97,7 @@ def test_packages_that_are_sent_are_those_that_executors_import() -> None:
 
 
 @pytest.mark.slow
+@exhaustive
 def test_what_is_sent_is_enough_for_a_python_that_has_nothing(tmp_path: Path) -> None:
     code, packages = cluster._zip_of_code(tmp_path), cluster._archive_of_packages(tmp_path)
     with tarfile.open(packages) as archive:

@@ -21,6 +21,7 @@ from harness.tables.schema import MANIFEST, VERSION
 from harness.tables.writer import make_tables
 from tests.checkers.golden import ops_of
 from tests.checkers.spark.test_runs import BROKEN
+from tests.kept import exhaustive
 
 pytestmark = pytest.mark.spark
 
@@ -70,6 +71,7 @@ def _large(folder: Path) -> Run:
     return run
 
 
+@exhaustive
 def test_tables_elsewhere_that_are_not_whole_make_their_own_run_unknown(session: Any, results: Results) -> None:
     for name in SAYS.keys() - {"not-there", "another-history"} | {"sound"}:
         run = _large(results.folder / name)
