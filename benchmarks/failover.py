@@ -225,7 +225,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for name in options.against:
             if name not in (BATCHED, SINGLE):
-                fetch(release_of(name), cache_dir(), default_source(), console.print)
+                fetch([release_of(name)], cache_dir(), default_source(), console.print)
         for partitions in options.partitions:
             for led in options.led:
                 for name in options.against:
@@ -235,7 +235,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                     measured.append(measure(peer, partitions, led, console.print, profiles))
     except FencepostError as error:
         console.print(f"fencepost: {error}", markup=False)
-        return EXIT_CODES.get(type(error), 1)
+        return EXIT_CODES["usage"]
     out = Console(width=None if sys.stdout.isatty() else WIDTH_MIN)
     out.print(table(measured))
     if options.json:

@@ -160,8 +160,8 @@ MUTANTS: Final = (
         breaks="V3 A (on_broker_change 3): for each affected partition",
         edits=(
             (
-                "seen=seen[tp], changes=mine, saw=continuation.live)\n",
-                "seen=seen[tp], changes=mine, saw=continuation.live)\n            if state is not None:\n"
+                "changes=mine, saw=continuation.live, fresh=tp in fresh))\n",
+                "changes=mine, saw=continuation.live, fresh=tp in fresh))\n            if state is not None:\n"
                 "                break\n",
             ),
         ),
@@ -197,6 +197,19 @@ MUTANTS: Final = (
             (
                 "max(0, controller.writing - len(decisions))",
                 "max(0, controller.writing - len(decisions) * isinstance(result, ZkDone))",
+            ),
+        ),
+    ),
+    Mutant(
+        name="gone-brokers-isr-not-read",
+        module="controller",
+        category=Category.MANY,
+        sentence="A state is not read though the dead broker may have come to its ISR since it was read last.",
+        breaks='V3 A.3.1: "Read the current ISR of P"',
+        edits=(
+            (
+                "return state is None or not gone.isdisjoint(set(replicas) - set(state.isr))",
+                "return state is None",
             ),
         ),
     ),

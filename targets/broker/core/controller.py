@@ -3,19 +3,19 @@ The controller: one broker elects leaders, writes them to ZooKeeper, then comman
 
     children (watched) -> registrations and assignments -> leaderAndISR -> decide -> write -> command
 `office` decides which broker is the controller.
-The controller reads ZooKeeper before every decision, so that it never overwrites a leader's own ISR change;
-`state_writes` writes the decisions.
+A reading takes what may have changed; every write names the version that it changes, so that the controller never
+overwrites a leader's own ISR change. `state_writes` writes the decisions.
 Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KIP-380.
 Length:  one story, from a reading to its decisions, their writes and what these announce, read from top to bottom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from targets.broker.core import command_queue, commands, election, readable, state_writes
-from targets.broker.core.decided import Changes, Decided, Write
+from targets.broker.core.decided import Changes, Decided, Seen, Write
 from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Core
@@ -57,7 +57,7 @@ class AwaitNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitNodes:
-    """Second read: each registration, each assignment."""
+    """Second read: each registration, each assignment, and an operator's elections."""
 
     office: int
     brokers: tuple[int, ...]
@@ -66,29 +66,25 @@ class AwaitNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitStates:
-    """Third read: each leaderAndISR; and what is below partitions whose first state could not be written."""
+    """
+    Third read: leaderAndISR, of those partitions whose state may matter now and may have changed.
+
+    Attributes:
+        topics: each with the czxid and the version of the node with its assignment.
+        unreadable: the topics whose node holds something else.
+        asked: an operator's elections, with the version of their node.
+        read: the partitions whose states are being read.
+        refused: those whose first state could not be written; what is below their paths is being read, too.
+    """
 
     office: int
     live: tuple[tuple[int, int], ...]
     assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
-    topics: tuple[tuple[str, int, int], ...]  # each with its id, and the version of the node with its assignment
-    unreadable: tuple[str, ...] = ()  # the topics whose node holds something else
+    topics: tuple[tuple[str, int, int], ...]
+    unreadable: tuple[str, ...] = ()
+    asked: ZkNode | None = None
+    read: tuple[TopicPartition, ...] = ()
     refused: tuple[TopicPartition, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """
-    What was read where a state may be written.
-
-    Attributes:
-        version: of the state that is there, None if there is none.
-        below: the names in the partition's path, if it was looked at; a state may be missing there alone.
-    """
-
-    topic_version: int
-    version: int | None = None
-    below: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,11 +130,11 @@ def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: Zk
     )
     gets = [ZkGet(path=broker_path(broker)) for broker in after.brokers]
     gets += [ZkGet(path=topic_path(topic)) for topic in after.topics]
-    core.ask(after, *gets)
+    core.ask(after, *gets, ZkGet(path=ELECTIONS))
 
 
 def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]) -> None:
-    """Read the leaderAndISR of every partition next; below those that could not be written, what is there."""
+    """Read leaderAndISR next, where it matters; below those that could not be written, what is there."""
     if _left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
@@ -150,29 +146,71 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
     topics: list[tuple[str, int, int]] = []
     unreadable: list[str] = []
-    for topic, node in zip(continuation.topics, results[count:], strict=True):
+    for topic, node in zip(continuation.topics, results[count:-1], strict=True):
         if not isinstance(node, ZkNode):
             continue
         assigned = readable.read_assignment(core, topic, node)
         if assigned is None:
             unreadable.append(topic)
             continue
-        topics.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID, node.version))
+        topics.append((topic, node.czxid, node.version))
         for partition, replicas in sorted(assigned.items()):
             assignments.append((TopicPartition(topic, partition), replicas))
-    refused = core.state.controller.refused
-    refused &= {tp for tp, _ in assignments}
+    asked = results[-1] if isinstance(results[-1], ZkNode) else None
+    read = _to_read(
+        core, dict(live), assignments, {topic: (czxid, version) for topic, czxid, version in topics}, asked
+    )
     after = AwaitStates(
         office=continuation.office,
         live=live,
         assignments=tuple(assignments),
         topics=tuple(topics),
         unreadable=tuple(unreadable),
-        refused=tuple(sorted(refused)),
+        asked=asked,
+        read=read,
+        refused=tuple(tp for tp in read if tp in core.state.controller.refused),
     )
-    states = (ZkGet(path=leader_and_isr_path(tp)) for tp, _ in assignments)
+    states = (ZkGet(path=leader_and_isr_path(tp)) for tp in read)
     below = (ZkChildren(path=partition_path(tp)) for tp in after.refused)
-    core.ask(after, ZkGet(path=ELECTIONS), *states, *below)
+    core.ask(after, *states, *below)
+
+
+def _to_read(
+    core: Core,
+    registered: dict[int, int],
+    assignments: Sequence[tuple[TopicPartition, tuple[int, ...]]],
+    topics: Mapping[str, tuple[int, int]],
+    asked: ZkNode | None,
+) -> tuple[TopicPartition, ...]:
+    """
+    Return the partitions whose states are to be read.
+
+    Only its leader changes a state behind the controller's back, and only its ISR. So of a broker that is gone
+    those are read to whose ISR it may have come since; a decision about the others is written under the version
+    that is known, and refused if there is another (V3 A, 3.3: "go back to 1.1").
+    """
+    controller = core.state.controller
+    known = controller.live
+    returned = {broker for broker, czxid in registered.items() if known.get(broker) != czxid}
+    gone = known.keys() - registered.keys()
+    elections = {} if asked is None else decode_elections(asked.data)
+    doubtful = controller.unhandled.keys() | controller.uncertain.keys() | controller.refused | elections.keys()
+    same = {topic for topic, node in topics.items() if controller.topics.get(topic) == node}
+
+    def is_read(tp: TopicPartition, replicas: tuple[int, ...]) -> bool:
+        if (
+            tp not in controller.seen
+            or tp.topic not in same
+            or tp in doubtful
+            or not returned.isdisjoint(replicas)
+        ):
+            return True
+        if gone.isdisjoint(replicas):
+            return False
+        state = controller.states.get(tp)
+        return state is None or not gone.isdisjoint(set(replicas) - set(state.isr))
+
+    return tuple(tp for tp, replicas in assignments if not controller.in_office or is_read(tp, replicas))
 
 
 def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
@@ -187,61 +225,66 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     changes, unhandled = _changes(core, live), controller.unhandled
     returned = changes.returned
     assignments = dict(continuation.assignments)
-    seen, states = _seen(core, continuation, results)
+    _note_read(core, continuation, results)
+    seen, states = controller.seen, controller.states
     first = not controller.in_office
     controller.live, controller.unhandled, controller.in_office = live, {}, True
     command_queue.forget_dead(core)
-    topic_ids = {topic: topic_id for topic, topic_id, _ in continuation.topics}
+    named = core.rules.topic_identity
+    topic_ids = {topic: czxid if named else NO_TOPIC_ID for topic, czxid, _ in continuation.topics}
     _stop_deleted(core, assignments, topic_ids, continuation.unreadable)
     commands.stop_missed(core, returned, assignments)
     told = returned | (controller.owed_init & live.keys())
     commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
-    asked = _take_elections(core, results[0])
+    asked, fresh = _take_elections(core, continuation.asked), set(continuation.read)
     for tp, replicas in assignments.items():
         if tp not in seen:
             continue  # it cannot be read, and is not written over
         state = states.get(tp)
         state_writes.announce_if_written(core, tp, state)
-        mine = replace(changes, returned=returned | (unhandled.get(tp, returned) & live.keys()))
+        mine = changes
+        if tp in unhandled:
+            mine = replace(changes, returned=returned | (unhandled[tp] & live.keys()))
         decision = _decision(core, replicas, state, mine.returned)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, seen=seen[tp], changes=mine, saw=continuation.live)
+            decided = _decided(core, tp, replicas, state, decision, seen=seen[tp])
+            controller.writes.append(replace(decided, changes=mine, saw=continuation.live, fresh=tp in fresh))
     _send_writes(core)
 
 
-def _seen(
-    core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]
-) -> tuple[dict[TopicPartition, Seen], dict[TopicPartition, PartitionState]]:
+def _note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
     """
-    Return where states may be written, and those that are of the topics read; what cannot be read is in neither.
+    Know what was read, and no more of what is gone; what cannot be read is known neither as there nor as missing.
 
     A state of an older topic is no state of this one, whose first write came as late as it was created: it is
     written over.
     """
-    count = len(continuation.assignments)
-    nodes, names = results[1 : 1 + count], results[1 + count :]
+    controller = core.state.controller
+    controller.topics = {topic: (czxid, version) for topic, czxid, version in continuation.topics}
+    count = len(continuation.read)
     below = {
         tp: found.names
-        for tp, found in zip(continuation.refused, names, strict=True)
+        for tp, found in zip(continuation.refused, results[count:], strict=True)
         if isinstance(found, ZkNames)
     }
-    topics = {topic: (topic_id, version) for topic, topic_id, version in continuation.topics}
-    seen: dict[TopicPartition, Seen] = {}
-    states: dict[TopicPartition, PartitionState] = {}
-    for (tp, _), node in zip(continuation.assignments, nodes, strict=True):
-        topic_id, topic_version = topics[tp.topic]
+    assigned = {tp for tp, _ in continuation.assignments}
+    for tp in [*continuation.read, *(tp for tp in controller.seen if tp not in assigned)]:
+        controller.seen.pop(tp, None)
+        controller.states.pop(tp, None)
+    controller.refused &= assigned
+    for tp, node in zip(continuation.read, results, strict=False):
+        czxid, topic_version = controller.topics[tp.topic]
         if not isinstance(node, ZkNode):
-            seen[tp] = Seen(topic_version=topic_version, below=below.get(tp))
+            controller.seen[tp] = Seen(topic_version=topic_version, below=below.get(tp))
             continue
         state = readable.read_state(core, tp, node)
         if state is None:
             continue
-        seen[tp] = Seen(topic_version=topic_version, version=node.version)
-        if is_same_topic(state.topic_id, topic_id):
-            states[tp] = state
-    return seen, states
+        controller.seen[tp] = Seen(topic_version=topic_version, version=node.version)
+        if is_same_topic(state.topic_id, czxid if core.rules.topic_identity else NO_TOPIC_ID):
+            controller.states[tp] = state
 
 
 def _stop_deleted(
@@ -289,9 +332,9 @@ def _changes(core: Core, live: dict[int, int]) -> Changes:
     return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
 
 
-def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
+def _take_elections(core: Core, wanted: ZkNode | None) -> dict[TopicPartition, int]:
     """Accept an operator's elections once: the node is removed, as Kafka does for preferred election."""
-    if not isinstance(wanted, ZkNode):
+    if wanted is None:
         return {}
     check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
@@ -312,7 +355,7 @@ def _decision(
     return election.decide(state, replicas, live, returned, core.rules, unclean_election=unclean)
 
 
-def _write(
+def _decided(
     core: Core,
     tp: TopicPartition,
     replicas: tuple[int, ...],
@@ -320,15 +363,13 @@ def _write(
     decision: election.Decision,
     *,
     seen: Seen,
-    changes: Changes,
-    saw: tuple[tuple[int, int], ...],
-) -> None:
+) -> Decided:
     """
-    Have a decision written under the versions that were read; ZooKeeper first, then the brokers (V3, 6).
+    Return a decision with what writes it under the versions that are known (V3, 6: ZooKeeper, then the brokers).
 
     Args:
         old: the state that the decision changes, None if this topic has none.
-        seen: what was read where the decision is to be written.
+        seen: what is known of where the decision is to be written.
     """
     controller = core.state.controller
     topic_id = controller.topic_ids[tp.topic] if old is None else old.topic_id
@@ -354,17 +395,7 @@ def _write(
         guard = topic_id_path(tp, topic_id)
         there = old is not None or guard.rpartition("/")[2] in (seen.below or ())
         ops.append(ZkCheck(path=guard, version=0) if there else ZkCreate(path=guard))
-    controller.writes.append(
-        Decided(
-            tp=tp,
-            state=new,
-            replicas=replicas,
-            unclean=decision.unclean,
-            ops=tuple(ops),
-            changes=changes,
-            saw=saw,
-        )
-    )
+    return Decided(tp=tp, state=new, replicas=replicas, unclean=decision.unclean, ops=tuple(ops))
 
 
 def _send_writes(core: Core) -> None:

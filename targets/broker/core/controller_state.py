@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from targets.broker.core.decided import Decided
+from targets.broker.core.decided import Decided, Seen
 from targets.broker.core.messages import LeaderAndIsr, LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
+from targets.broker.core.zookeeper import PartitionState
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Channel:
 
 @dataclass(slots=True, kw_only=True)
 class Controller:
-    """The controller's knowledge while in office; it reads ZooKeeper again before every decision."""
+    """The controller's knowledge while in office; what it writes, it writes under the versions that it knows."""
 
     active: bool = False
     epoch: int = 0
@@ -51,6 +52,10 @@ class Controller:
     # By partition, the brokers whose return led to a decision about it that was not written.
     unhandled: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    # What was read last, or written since: topic -> (czxid, version) of its node; partition -> its state.
+    topics: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seen: dict[TopicPartition, Seen] = field(default_factory=dict)
+    states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     channels: dict[int, Channel] = field(default_factory=dict)
     told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT

@@ -1,4 +1,4 @@
-"""What the controller has decided about one partition, and from what it knew."""
+"""What the controller has read of one partition, and what it has decided about it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import PartitionState, ZkCheck, ZkCreate, ZkDelete, ZkSet
 
 Write: TypeAlias = ZkCreate | ZkSet | ZkDelete | ZkCheck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """
+    What was read, or written, where a state may be written.
+
+    Attributes:
+        version: of the state that is there, None if there is none.
+        below: the names in the partition's path, if it was looked at; a state may be missing there alone.
+    """
+
+    topic_version: int
+    version: int | None = None
+    below: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +49,7 @@ class Decided:
         ops: what writes it, under the versions that were read; the controller's epoch is checked beside it.
         changes: what its reading found new, to be handled again if the decision is not written.
         saw: the brokers registered at the decision: (broker, czxid).
+        fresh: whether the state was read for this decision; if not, its leader may have changed the ISR since.
     """
 
     tp: TopicPartition
@@ -43,3 +59,4 @@ class Decided:
     ops: tuple[Write, ...] = ()
     changes: Changes = Changes()
     saw: tuple[tuple[int, int], ...] = ()
+    fresh: bool = True

@@ -82,7 +82,11 @@ def _size(op: Write) -> int:
 
 
 def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> None:
-    """Command the brokers once decisions are written; halve what was refused; read again about one alone."""
+    """
+    Command the brokers once decisions are written; halve what was refused; read again about one alone.
+
+    Decisions whose states were not read for them are read again all together: many may be out of date.
+    """
     controller = core.state.controller
     if not controller.active or controller.epoch != continuation.office:
         return
@@ -91,12 +95,21 @@ def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> No
     if isinstance(result, ZkDone):
         for decided in decisions:
             controller.refused.discard(decided.tp)
+            _know(controller, decided)
             _announce(core, decided)
-    elif result is not ZkError.LOST and len(decisions) > 1:
+    elif result is not ZkError.LOST and len(decisions) > 1 and all(decided.fresh for decided in decisions):
         middle = len(decisions) // 2
         controller.split += (decisions[:middle], decisions[middle:])
     else:
         _read_again(core, decisions, result)
+
+
+def _know(controller: Controller, decided: Decided) -> None:
+    """Know what was written as if it had been read."""
+    tp, state = decided.tp, decided.state
+    if tp in controller.seen:
+        controller.seen[tp] = replace(controller.seen[tp], version=state.zk_version, below=None)
+        controller.states[tp] = state
 
 
 def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) -> None:
@@ -108,16 +121,22 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
     go by itself: after the second refusal it is given time.
     """
     controller = core.state.controller
-    delay_ms = core.config.controller_backoff_ms if result is ZkError.LOST else 1
     for decided in decisions:
+        controller.states.pop(decided.tp, None)
+        controller.seen.pop(decided.tp, None)
         _handle_again(controller, decided.tp, decided.changes)
         if result is ZkError.LOST:
             controller.uncertain[decided.tp] = decided
-        elif result is not ZkError.BAD_VERSION:
-            if decided.tp in controller.refused:
-                delay_ms = core.config.controller_backoff_ms
+    if result is ZkError.LOST:
+        core.after_ms(("controller-read",), core.config.controller_backoff_ms)
+    elif not all(decided.fresh for decided in decisions):
+        controller.read_again = True  # at once: what is read now was written long ago
+    else:
+        (decided,) = decisions
+        again = decided.tp in controller.refused
+        if result is not ZkError.BAD_VERSION:
             controller.refused.add(decided.tp)
-    core.after_ms(("controller-read",), delay_ms)
+        core.after_ms(("controller-read",), core.config.controller_backoff_ms if again else 1)
 
 
 def _handle_again(controller: Controller, tp: TopicPartition, changes: Changes) -> None:

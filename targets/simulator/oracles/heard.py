@@ -184,17 +184,18 @@ def _of_reading(
     effects: Sequence[Effect],
     state: State,
 ) -> Iterator[tuple[TopicPartition | None, str]]:
-    live, wanted, nodes = state.controller.live, results[0], results[1 : 1 + len(about.assignments)]
+    live = state.controller.live
     if gone := sorted(state.controller.channels.keys() - live.keys()):
         yield None, f"keeps commands for broker {', '.join(map(str, gone))}, which it has read to be gone"
-    ids = {topic: topic_id for topic, topic_id, _ in about.topics}
-    found = {
+    ids = {topic: czxid if world.rules.topic_identity else NO_TOPIC_ID for topic, czxid, _ in about.topics}
+    # What was not read now was read or written before.
+    found = {tp: there for tp, there in state.controller.states.items() if tp not in about.read} | {
         tp: there
-        for (tp, _), node in zip(about.assignments, nodes, strict=True)
+        for tp, node in zip(about.read, results, strict=False)
         if isinstance(node, ZkNode) and is_same_topic((there := decode_state(node)).topic_id, ids[tp.topic])
     }
     decided = {each.tp: each.state for each in _decisions(effects, state)}
-    for tp, leader in _elections(wanted).items():
+    for tp, leader in _elections(about.asked or ZkError.NO_NODE).items():
         before = found.get(tp)
         if before is None or leader == before.leader or tp in decided:
             continue

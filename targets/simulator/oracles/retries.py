@@ -69,8 +69,9 @@ def _due(about: Any, results: Sequence[ZkResult], state: State) -> tuple[TimerKe
     config, lost = state.config, ZkError.LOST in results
     if isinstance(about, AwaitStateWrites):
         refused = not isinstance(results[0], ZkDone)
-        if not refused or (len(about.decisions) > 1 and not lost):
-            return None  # it is written, or is halved and written again
+        alone = len(about.decisions) == 1 and about.decisions[0].fresh
+        if not refused or not (alone or lost):
+            return None  # it is written, halved and written again, or read again once all are answered
         return ("controller-read",), config.controller_backoff_ms if lost else AT_ONCE_MS
     if not lost:
         return None

@@ -6,6 +6,7 @@ Source:  Kafka Replication Design V3, A: "Ideally we want to use ZK multi to do 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,
     PartitionState,
     ZkError,
+    ZkGet,
     ZkMulti,
     ZkSet,
     broker_path,
@@ -28,6 +30,7 @@ from targets.broker.core.zookeeper import (
     encode_state,
     leader_and_isr_path,
     partition_path,
+    topic_id_path,
     topic_path,
 )
 from tests.broker.core.bench import Bench, registration
@@ -108,19 +111,66 @@ def test_one_command_tells_each_broker_of_all_that_a_failover_decided() -> None:
 
 
 def test_of_a_refused_multi_all_is_written_but_what_was_refused_and_that_is_read_again() -> None:
-    """The leader changed one ISR since the reading: only that partition's write is refused."""
-    bench = controller_of_many()
+    """A new controller has just read all states, and one leader changed its ISR since: only that is refused."""
+    bench = Bench("kip380")
+    bench.zk.put(topic_path("t"), encode_assignment(dict.fromkeys(range(MANY), (2, 1))))
+    topic_id = bench.zk.nodes[topic_path("t")].czxid
+    old = PartitionState(leader=2, leader_epoch=0, isr=(2, 1), controller_epoch=0, zk_version=0, topic_id=topic_id)
+    for number in range(MANY):
+        bench.zk.put(topic_id_path(TopicPartition("t", number), topic_id))
+        bench.zk.put(leader_and_isr_path(TopicPartition("t", number)), encode_state(old))
     path = leader_and_isr_path(TopicPartition("t", 17))
     bench.hold(path, writes=True)
-    bench.zk.close_session(102)
-    bench.fire(BROKER_IDS)
-    before = decode_state(bench.zk.nodes[path])
-    bench.zk.put(path, encode_state(before))
+    bench.start(session=5)
+    bench.zk.put(path, encode_state(old))
     bench.release()
     assert [(1, 1)] * 17 + [(2, 0)] + [(1, 1)] * (MANY - 18) == leaders(bench)
     bench.pass_ms(1)
     assert [(1, 1)] * MANY == leaders(bench)
     assert 0 == bench.broker.state.controller.writing
+
+
+def test_refused_multi_of_states_that_were_not_read_for_it_is_decided_anew_from_what_is_read() -> None:
+    """Each leader may have changed its ISR since, as after a broker's restart: halving would write each singly."""
+    bench = controller_of_many()
+    for number in range(MANY):
+        path = leader_and_isr_path(TopicPartition("t", number))
+        bench.zk.put(path, encode_state(decode_state(bench.zk.nodes[path])))
+    assert 2 == len(lose_leader(bench))
+    assert [(1, 1)] * MANY == leaders(bench)
+
+
+def test_reading_takes_only_the_states_that_may_have_changed() -> None:
+    """Kafka Replication Design V3, A 3.1, reads "the current ISR of P": a conditional write needs no reading."""
+    bench = controller_of_many()
+    since = len(bench.effects)
+    bench.zk.put(topic_path("u"), encode_assignment({0: (1,)}))
+    bench.fire(BROKER_TOPICS)
+    lose_leader(bench)
+    assert [leader_and_isr_path(TopicPartition("u", 0))] == states_read(bench, since)
+
+
+def test_state_of_a_partition_whose_isr_a_dead_broker_may_have_joined_is_read() -> None:
+    """Broker 2 was not in the ISR when the state was read last; the leader has let it in since."""
+    bench = controller_of_many(partitions=2)
+    bench.zk.close_session(102)
+    bench.fire(BROKER_IDS)
+    assert [(1, 1)] * 2 == leaders(bench, 2)
+    bench.zk.put(broker_path(2), encode_registration(registration(2)), owner=202)
+    bench.fire(BROKER_IDS)
+    path = leader_and_isr_path(TopicPartition("t", 1))
+    joined = replace(decode_state(bench.zk.nodes[path]), isr=(1, 2))
+    bench.zk.put(path, encode_state(joined))
+    bench.zk.close_session(202)
+    bench.fire(BROKER_IDS)
+    assert (1,) == decode_state(bench.zk.nodes[path]).isr
+
+
+def states_read(bench: Bench, since: int) -> list[str]:
+    """Return the paths of the states that were read."""
+    asks = [effect for effect in bench.effects[since:] if isinstance(effect, ZkAsk)]
+    ops = [op for ask in asks for op in ask.ops]
+    return [op.path for op in ops if isinstance(op, ZkGet) and op.path.endswith("leaderAndISR")]
 
 
 def test_multi_whose_answer_was_lost_is_announced_once_it_is_found_written() -> None:

@@ -157,8 +157,8 @@ def test_isr_that_may_have_been_written_counts_on() -> None:
 
 
 # --- a controller's reading ----------------------------------------------------------------------------------
-def reading(room: Room, wanted: ZkResult = ZkError.NO_NODE) -> tuple[controller.AwaitStates, list[ZkResult]]:
-    """Return a reading of the one partition that there is, and what it found: the elections and its state."""
+def reading(room: Room, wanted: ZkNode | None = None) -> tuple[controller.AwaitStates, list[ZkResult]]:
+    """Return a reading of the one partition that there is, with an operator's elections, and what it found."""
     there = state(room.world)
     node = ZkNode(data=encode_state(there), version=there.zk_version, owner=0, czxid=1)
     about = controller.AwaitStates(
@@ -166,8 +166,10 @@ def reading(room: Room, wanted: ZkResult = ZkError.NO_NODE) -> tuple[controller.
         live=(),
         assignments=((TP, (1, 2, 3)),),
         topics=((TP.topic, there.topic_id, 0),),
+        asked=wanted,
+        read=(TP,),
     )
-    return about, [wanted, node]
+    return about, [node]
 
 
 def test_election_that_an_operator_asked_for_takes_place(room: Room) -> None:
