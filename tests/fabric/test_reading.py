@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from harness.fabric.bodies import EpochQuestion, FetchBody
+from harness.fabric.core.rules import Direction, Pattern
 from harness.fabric.frames import FETCH
 from harness.fabric.limits import WHOLE_BYTES_MAX
 from harness.fabric.reading import KafkaReading, ZooKeeperReading, client_source
-from harness.fabric.witness import Commanded, Fetched, Witness
+from harness.fabric.witness import Commanded, Fetched, Questions, Witness
 from tests.events.as_recorded import into
 from tests.fabric import wire
 from tests.fabric.wire import TOPIC_ID
 
 NAMES = {1: "A", 12: "B"}
+OFFSETS = [(("t", number), number) for number in range(300)]
 
 
 def reading_with_record(
@@ -72,6 +76,34 @@ def test_answer_has_api_and_offsets_of_its_request() -> None:
     first, second = (reading.answer(wire.answer(c, b"not read"))[0] for c in (7, 8))
     assert ("Fetch", (("t", 5),), 5) == (first.api, first.offsets, first.version)
     assert ("LeaderAndIsr", ()) == (second.api, second.offsets)
+
+
+def test_fetch_of_many_partitions_is_about_each_and_held_by_the_offset_of_one() -> None:
+    """A broker asks a leader for all of its partitions in one Fetch."""
+    topics = [(topic, [(number, 10 * number) for number in range(500)]) for topic in ("t", "u")]
+    reading, record = reading_with_record({})
+    body = wire.fetch_body(11, topics)
+    seen, note = reading.request(wire.request(FETCH, 11, 7, "broker-1-fetcher", body))
+    assert isinstance(note, FetchBody)
+    assert [(topic, 10 * number) for topic in ("t", "u") for number in range(500)] == [*seen.offsets]
+    answered = reading.answer(wire.answer(7, b"not read"))[1]
+    assert isinstance(answered, Fetched)
+    assert 1_000 == len(answered.offsets)
+    assert [] == record  # nothing was unreadable
+    hold = Pattern(api="Fetch", src="A", dst="B", direction=Direction.REQUEST, from_offset=4_990, topic="u")
+    assert hold.matches(seen)
+    assert not replace(hold, from_offset=4_991).matches(seen)
+    assert not replace(hold, topic="v").matches(seen)
+
+
+def test_questions_of_many_partitions_are_recorded_one_by_one() -> None:
+    record: list[tuple[str, dict[str, Any]]] = []
+    witness = Witness(into(record))
+    asked = [EpochQuestion(topic="t", partition=n, leader_epoch=n, current_leader_epoch=-1) for n in range(300)]
+    witness.passed(("A", "B"), Questions(version=2, questions=tuple(asked)), {})
+    witness.passed(("A", "B"), FetchBody(replica_id=1, full=True, offsets=tuple(OFFSETS), forgotten=()), {})
+    assert [*range(300)] == [value["leader_epoch"] for f, value in record if f == "epoch-question"]
+    assert [*range(300)] == [value["offset"] for f, value in record if f == "fetch"]
 
 
 def test_answer_is_found_when_a_request_before_it_has_none() -> None:

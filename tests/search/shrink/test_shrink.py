@@ -76,7 +76,7 @@ def test_finding_is_shrunk_to_a_written_scenario_that_expects_nothing_of_kip380(
     keep(
         [
             pytest.param("hw", 6),
-            pytest.param("kip101", 36),
+            pytest.param("kip101", 46),
             pytest.param("kip101", 19),
             pytest.param("kip279", 57),
             pytest.param("kip320+fence_fetch=no", 167),
