@@ -60,11 +60,11 @@ def test_one_seed_in_which_no_fault_bit_is_unknown_as_among_many(
     monkeypatch.setattr("harness.suite.runner.find_java", lambda: java)
     monkeypatch.setattr(single, "spark_worker", fake_worker)
     console = Console(record=True, width=200)
-    options = Options(host=SIM, seed=1, results=tmp_path / "results")
+    options = Options(host=SIM, seed=2, results=tmp_path / "results")
     assert Verdict.UNKNOWN is play_one(quiet, options, console)
-    (path,) = options.results.glob("*-run-1/suite.json")
+    (path,) = options.results.glob("*-run-2/suite.json")
     (result,) = Suite.read(path).results
-    among_many = simulate(sim_player(quiet.load_target()), quiet.spec(1))
+    among_many = simulate(sim_player(quiet.load_target()), quiet.spec(2))
     assert (Status.UNKNOWN, "No fault of the schedule bit.") == (result.status, result.vacuous)
     assert (among_many.verdict, among_many.anomalies, among_many.activity) == (
         result.verdict,
