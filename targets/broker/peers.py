@@ -22,6 +22,7 @@ from targets.broker.core.messages import (
     Request,
     Response,
 )
+from targets.broker.core.rounds import FETCHER_CHANNELS
 from targets.broker.log import split_stored
 from targets.broker.wire.codec import decode_response, encode_request, key_of
 from targets.broker.wire.frames import FrameSplitter
@@ -176,6 +177,7 @@ class _Lane:
 
     protocol: Outbound | None = None
     waiting: list[tuple[int, Request]] = field(default_factory=list)
+    address: tuple[str, int] | None = None
 
 
 class Peers:
@@ -207,16 +209,26 @@ class Peers:
         lane = self._lanes.get(key)
         if lane is None:
             made = self._lanes[key] = _Lane(waiting=[(tag, request)])
-            self._resolve(to, lambda address: self._connect(key, made, address))
+            address = self._connected_to(to, channel)
+            if address is None:
+                self._resolve(to, lambda address: self._connect(key, made, address))
+            else:
+                self._connect(key, made, address)
         elif lane.protocol is None:
             lane.waiting.append((tag, request))
         else:
             lane.protocol.ask(tag, request)
 
+    def _connected_to(self, to: int, channel: str) -> tuple[str, int] | None:
+        """Return the address to which the other channel of the same fetcher is connected, None if it is not."""
+        lanes = (self._lanes.get((to, other)) for other in FETCHER_CHANNELS if channel in FETCHER_CHANNELS)
+        return next((lane.address for lane in lanes if lane is not None and lane.protocol is not None), None)
+
     def _connect(self, key: tuple[int, str], lane: _Lane, address: tuple[str, int] | None) -> None:
         if address is None:
             self._fail(key, lane)
             return
+        lane.address = address
         task = asyncio.get_running_loop().create_task(self._open(key, lane, address))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -16,6 +16,7 @@ from typing import Final
 
 from targets.broker.core.events import Answered, Caller, Event, Hungup, Received
 from targets.broker.core.messages import ProduceRequest, Request, Response
+from targets.broker.core.rounds import FETCHER_CHANNELS
 from targets.simulator.clock import NS_PER_S, Clock
 from targets.simulator.network import Network
 from targets.simulator.pipe import ANSWERS, REQUESTS, Frame, Pipe
@@ -116,11 +117,20 @@ class Outbounds:
         lane = self._lanes.get(key)
         if lane is None:
             self._lanes[key] = _Lane(waiting=[(tag, request)])
-            self._resolve(key)
+            node = self._connected_to(to, channel)
+            if node is None:
+                self._resolve(key)
+            else:
+                self.resolved(key, node)
         elif lane.pipe is None:
             lane.waiting.append((tag, request))
         else:
             self._send(lane, tag, request)
+
+    def _connected_to(self, to: int, channel: str) -> str | None:
+        """Return the node to which the other channel of the same fetcher is connected, None if it is not."""
+        lanes = (self._lanes.get((to, other)) for other in FETCHER_CHANNELS if channel in FETCHER_CHANNELS)
+        return next((lane.pipe.dst for lane in lanes if lane is not None and lane.pipe is not None), None)
 
     def resolved(self, key: tuple[int, str], node: str | None) -> None:
         """Connect to the registered node; a broker without a registration cannot answer."""

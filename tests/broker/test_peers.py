@@ -12,6 +12,7 @@ import pytest
 from targets.broker import peers
 from targets.broker.core.events import Answered, Event
 from targets.broker.core.messages import EpochAnswer, ErrorCode, FetchRequest, OffsetForLeaderEpochResponse
+from targets.broker.core.rounds import FETCHES, QUESTIONS
 from targets.broker.peers import Outbound, Peers
 from targets.broker.wire import encode_request
 from targets.broker.wire.versions import OFFSET_FOR_LEADER_EPOCH, ROWS
@@ -380,4 +381,20 @@ def test_peer_that_never_tells_its_versions_is_left(monkeypatch: pytest.MonkeyPa
         assert asker.wire.aborted
 
     monkeypatch.setattr(peers, "ANSWER_S_MAX", 0.0)
+    play(story)
+
+
+def test_second_connection_of_a_fetcher_goes_where_the_first_one_does_and_no_other() -> None:
+    """A follower that is cut off from ZooKeeper could not ask it where its leader is, and must fetch on."""
+
+    async def story(loop: Loop) -> None:
+        peers_of_1 = Cluster(loop)
+        await peers_of_1.asks(2, QUESTIONS, 1)
+        await peers_of_1.connects(0)
+        await peers_of_1.asks(2, FETCHES, 2)
+        assert [2] == peers_of_1.resolved
+        assert [ADDRESSES[2], ADDRESSES[2]] == [address for _, address, _ in loop.connecting]
+        await peers_of_1.asks(2, "controller", 3)
+        assert [2, 2] == peers_of_1.resolved
+
     play(story)

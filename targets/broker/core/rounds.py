@@ -49,6 +49,8 @@ from targets.broker.core.state import Core, Phase, Replica, Role
 # The channels of a pair of brokers. A fabric knows a follower's connection by the first word.
 FETCHES: Final = "fetcher"
 QUESTIONS: Final = "fetcher-questions"
+# Where one is connected, the other connects to the same address: a follower that has lost ZooKeeper fetches on.
+FETCHER_CHANNELS: Final = (FETCHES, QUESTIONS)
 
 
 # --- sending -----------------------------------------------------------------------------------------
