@@ -124,6 +124,7 @@ class SimLog:
         rotten, epochs_rotten: a byte of a batch, or of the epoch file as it is, was flipped.
         lost: the batches as they were of which a byte was flipped, and those that were cut with one.
         topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
+        kept_start: where the log starts at least, as in the checkpoint of the disk's log starts; always durable.
     """
 
     def __init__(
@@ -141,6 +142,8 @@ class SimLog:
         self.rotten = self.epochs_rotten = False
         self.lost: list[Batch] = []
         self.topic_id = NO_TOPIC_ID
+        self.kept_start = 0
+        self._bytes_deleted = 0  # below the start, since the log was opened
         self._segment_bytes = segment_bytes
         self._start = self._end = start_offset
 
@@ -164,8 +167,9 @@ class SimLog:
 
     def reopen(self) -> None:
         """Set start and end from the segments, as opening does."""
-        self._start = self.segments[0].base_offset
+        self._start = max(self.segments[0].base_offset, self.kept_start)
         self._end = max(self.segments[-1].next_offset, self._start)
+        self._bytes_deleted = 0
         self.changes += 1
 
     # --- append and read -----------------------------------------------------------------------------------
@@ -271,7 +275,7 @@ class SimLog:
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
-        return sum(
+        return self._bytes_deleted + sum(
             batch.size for segment in self.segments for batch in segment.batches[: segment.index_of(offset)]
         )
 
@@ -280,10 +284,12 @@ class SimLog:
         late = (b.base_offset for b in self.batches if content_of(b.payload).timestamp_ms >= timestamp_ms)
         return next((max(offset, self._start) for offset in late), -1)
 
-    def epoch_changes(self) -> Entries:
-        """Return (leader epoch, base offset) of the batches, wherever the epoch changes."""
+    def epoch_changes(self, from_offset: int = 0) -> Entries:
+        """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
         changes: list[tuple[int, int]] = []
         for batch in self.batches:
+            if batch.last_offset < from_offset:
+                continue
             if not changes or changes[-1][0] != batch.leader_epoch:
                 changes.append((batch.leader_epoch, batch.base_offset))
         return tuple(changes)
@@ -298,6 +304,7 @@ class SimLog:
             self.truncate_fully(offset)
             return self._end
         self._errors.check(CHANGES, f"a truncation of {self.tp}")
+        self.kept_start = min(self.kept_start, offset)
         while self.segments[-1].base_offset > offset:
             self.remove_last_segment()
         active = self.segments[-1]
@@ -311,11 +318,33 @@ class SimLog:
         """Remove all batches; the log starts and ends at `offset`."""
         self._errors.check(CHANGES, f"a truncation of {self.tp}")
         self.lose(0)
+        self.kept_start = min(self.kept_start, offset)
+        self._bytes_deleted = 0
         while self.segments:
             self.remove_last_segment()
         self.segments.append(Segment(base_offset=offset))
         self._start = self._end = offset
         self.changes += 1
+
+    # --- the start -----------------------------------------------------------------------------------------
+    def advance_start(self, offset: int) -> None:
+        """Let the log start at an offset up to its end, durably, and delete the files that are below it."""
+        assert offset <= self._end, f"{self.tp}: start {offset}; expected at most {self._end}, where the log ends"
+        if offset <= self._start:
+            return
+        self._check(f"the start of {self.tp}", flush=True)
+        self._start = self.kept_start = offset
+        self.changes += 1
+        size = sum(segment.size for segment in self.segments)
+        if self.delete_below_start():
+            self._bytes_deleted += size - sum(segment.size for segment in self.segments)
+            self._flush_names()
+
+    def delete_below_start(self) -> bool:
+        """Delete the files that another one at or below the start follows; return False if there are none."""
+        first = max((i for i, s in enumerate(self.segments) if s.base_offset <= self.kept_start), default=0)
+        del self.segments[:first]
+        return first > 0
 
     def lose(self, offset: int) -> None:
         """Note what is about to be cut from an offset on, if a damaged batch is among it."""

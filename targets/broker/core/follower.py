@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import damage, leader, questions
+from targets.broker.core import damage, leader, log_start, questions
 from targets.broker.core.cuts import cut_log, start_anew
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
 from targets.broker.core.log_port import AppendOrderError
@@ -287,6 +287,7 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif _append(core, replica, result):
         _follow_high_watermark(core, replica, result.high_watermark)
+        log_start.follow_leader(core, replica, result.log_start_offset)
         _fetch_on(core, replica)
 
 
