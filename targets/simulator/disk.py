@@ -23,8 +23,9 @@ from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator import rot
 from targets.simulator.disk_errors import FLUSHES, WRITES, DiskErrors
-from targets.simulator.log import TORN, ZEROS, Segment, SimLog, file_name, is_rotten
+from targets.simulator.log import SimLog
 from targets.simulator.records import content_of
+from targets.simulator.segment import TORN, ZEROS, Segment, file_name, is_rotten
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 MAGIC: Final = 2

@@ -24,11 +24,10 @@ from targets.broker.log.doubt import noted
 from targets.broker.log.file_log import (
     DELETED_SUFFIX,
     NAME_BYTES_MAX,
-    SEGMENT_BYTES_DEFAULT,
     FileLog,
-    LogOptions,
 )
 from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.options import SEGMENT_BYTES_DEFAULT, LogOptions
 from targets.broker.log.recovery import Known, open_log
 
 Durable = tuple[str, int]

@@ -16,8 +16,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,48 +25,15 @@ from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.doubt import whole
-from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment
 from targets.broker.log.stored import crc_of, first_offset_of
 
-SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
 # Kafka's name for a partition's directory during deletion: `topic-0.<32 hex digits>-delete`.
 DELETED_SUFFIX: Final = "-delete"
 # The longest name of a file or directory that Linux allows.
 NAME_BYTES_MAX: Final = 255
-
-
-def _ignore_durable(_path: str, _length: int) -> None:
-    """Do nothing."""
-
-
-def _ignore_cut(_tp: TopicPartition, _offset: int) -> None:
-    """Do nothing: no recovery point is on disk."""
-
-
-def _ignore_start(_tp: TopicPartition, _offset: int) -> None:
-    """Do nothing: no file keeps the log's start."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
-    """
-    A log's settings and callbacks.
-
-    Attributes:
-        on_durable: called with (path, length) when the first `length` bytes of a file are durable; path is
-            relative to the data directory. A smaller length than before means that the file was truncated.
-        before_cut: called with (tp, offset) before records at or past `offset` are removed.
-        before_start: called with (tp, offset) before the log's start moves up to `offset`; makes that durable.
-        files: those that are open, of all logs of a data directory.
-    """
-
-    segment_bytes: int = SEGMENT_BYTES_DEFAULT
-    on_durable: Callable[[str, int], None] = _ignore_durable
-    before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
-    before_start: Callable[[TopicPartition, int], None] = _ignore_start
-    files: OpenFiles = field(default_factory=OpenFiles)
 
 
 class FileLog:

@@ -21,8 +21,9 @@ from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Damage
 from targets.broker.log.cleanings import end_cleanings
-from targets.broker.log.file_log import FileLog, LogOptions
+from targets.broker.log.file_log import FileLog
 from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.options import LogOptions
 from targets.broker.log.segment import DELETED_SUFFIX, Segment, segment_name, segment_offsets
 
 CLEAN: Final = "clean"
