@@ -18,6 +18,7 @@ from harness.events import (
     Event,
     Follower,
     Leader,
+    LogStart,
     Printed,
     Repaired,
     Started,
@@ -31,7 +32,7 @@ from harness.workload.plan import Place
 # The events that `note` understands.
 NOTED: Final = (
     *(Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded),
-    *(Corrupt, Repaired, Truncate),
+    *(Corrupt, LogStart, Repaired, Truncate),
 )
 
 
@@ -137,6 +138,8 @@ class Partition:
                 self._damaged.get(name, set()).discard(base)
             case Truncate(to=to):
                 self._damaged[name] = {base for base in self._damaged.get(name, ()) if base < to}
+            case LogStart(to=to):
+                self._damaged[name] = {base for base in self._damaged.get(name, ()) if base >= to}
             case Stopped():  # its topic was deleted, and epochs begin anew with the next one
                 self._leads_in.pop(name, None)
                 self._heard.pop(name, None)

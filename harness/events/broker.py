@@ -148,6 +148,15 @@ class Truncate(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogStart(OfPartition):
+    """The start of a log moved up: the records below it are deleted."""
+
+    start: int = field(metadata=key("log start offset before", name="from"))
+    to: int
+    reason: str = field(metadata=key("`leader`: the leader's log starts there"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Corrupt(OfPartition):
     """The node found a batch of its own log whose bytes are not what it had written; it serves it to nobody."""
 

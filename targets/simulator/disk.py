@@ -23,12 +23,14 @@ from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator import rot
 from targets.simulator.disk_errors import FLUSHES, WRITES, DiskErrors
-from targets.simulator.log import TORN, ZEROS, Segment, SimLog, file_name, is_rotten
+from targets.simulator.log import SimLog
 from targets.simulator.records import content_of
+from targets.simulator.segment import TORN, ZEROS, Segment, file_name, is_rotten
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 MAGIC: Final = 2
 CLEAN: Final = "clean"
+BELOW_START: Final = "below-log-start"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 CLEAN_MARKER: Final = ".kafka_cleanshutdown"
@@ -202,6 +204,7 @@ class SimDisk:
         return tuple((log, self._recover(log, clean=clean)) for _, log in sorted(self.logs.items()))
 
     def _recover(self, log: SimLog, *, clean: bool) -> Recovery:
+        log.delete_below_start()
         reason, cut_bytes = _cut_damage(log)
         if log.rotten and not clean and (rot_bytes := rot.cut_rot(log)):
             reason, cut_bytes = rot.CRC, cut_bytes + rot_bytes
@@ -211,14 +214,22 @@ class SimDisk:
         if self.high_watermarks_rotten:
             reason = f"{reason}+{rot.unreadable(HIGH_WATERMARKS_FILE)}"
         if not log.segments:
-            log.segments.append(Segment(base_offset=0))
+            log.segments.append(Segment(base_offset=log.kept_start))
+        if log.segments[-1].next_offset < log.kept_start:
+            reason = BELOW_START
+            if log.epochs:
+                log.epochs = log.epochs_durable = ()
+            cut_bytes += sum(segment.size for segment in log.segments)
+            while log.segments:
+                log.remove_last_segment()
+            log.segments.append(Segment(base_offset=log.kept_start))
         log.reopen()
         return Recovery(
             clean=clean,
             cut_bytes=cut_bytes,
             reason=reason,
             # After a clean shutdown the recovery point is the log's end, and the epoch file is trusted.
-            batch_epochs=() if clean and log.epochs else log.epoch_changes(),
+            batch_epochs=() if clean and log.epochs else log.epoch_changes(0 if log.epochs else log.start_offset),
             file_epochs=log.epochs or (),
             high_watermark=self.high_watermarks.get(log.tp, 0),
         )
@@ -244,7 +255,8 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
     found: list[BatchSeen] = []
     problems: list[str] = []
     unread: list[tuple[int, int | None]] = []
-    start = end = log.segments[0].base_offset if log.segments else 0
+    end = log.segments[0].base_offset if log.segments else 0
+    start = max(log.kept_start, end)
     for index, segment in enumerate(log.segments):
         end, position = max(end, segment.base_offset), 0
         for batch in segment.batches:
@@ -292,7 +304,7 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
         topic=log.tp.topic,
         partition=log.tp.partition,
         log_start_offset=start,
-        log_end_offset=end,
+        log_end_offset=max(start, end),
         batches=tuple(found),
         epochs=epochs,
         high_watermark=high_watermark,

@@ -9,11 +9,9 @@ Source:  Kafka, UnifiedLog and LocalLog; docs/power-loss.md.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from random import Random
-from typing import Final, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 from zlib import crc32
 
 from harness.cluster.disk_error import DiskError
@@ -21,94 +19,9 @@ from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
 from targets.simulator.records import content_of, placed
-
-# What may follow the last batch of a file after a power loss, or a write that failed half way.
-TORN: Final = "torn"
-ZEROS: Final = "zeros"
-# Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
-_OFFSETS_MAX: Final = 2**31 - 1
+from targets.simulator.segment import TORN, Segment, file_name, is_rotten
 
 Entries: TypeAlias = tuple[tuple[int, int], ...]
-
-
-@dataclass(slots=True, kw_only=True)
-class Segment:
-    """
-    One file of batches.
-
-    Attributes:
-        durable: the batches that survive a power loss.
-        named: the file's name survives too.
-        damage: what follows the last batch after a power loss or a failed write (TORN, ZEROS), "" for nothing.
-        damage_bytes: how many bytes the damage has.
-    """
-
-    base_offset: int
-    batches: list[Batch] = field(default_factory=list)
-    size: int = 0
-    durable: tuple[Batch, ...] = ()
-    named: bool = False
-    damage: str = ""
-    damage_bytes: int = 0
-
-    @property
-    def next_offset(self) -> int:
-        """Return the offset after the last batch, the base offset when there is none."""
-        return self.batches[-1].last_offset + 1 if self.batches else self.base_offset
-
-    def has_room(self, batch: Batch, size_max: int) -> bool:
-        """Return True if the batch fits: by bytes (an empty segment takes any), and by its offsets' distance."""
-        fits = not self.size or self.size + batch.size <= size_max
-        return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
-
-    def append(self, batch: Batch) -> None:
-        """Append a batch."""
-        self.batches.append(batch)
-        self.size += batch.size
-
-    def index_of(self, offset: int) -> int:
-        """Return the index of the first batch whose last offset is `offset` or later."""
-        return bisect_left(self.batches, offset, key=_last_offset)
-
-    def cut_from(self, offset: int) -> None:
-        """Remove every batch whose last offset is `offset` or later."""
-        del self.batches[self.index_of(offset) :]
-        self.size = sum(batch.size for batch in self.batches)
-
-    def flush(self) -> None:
-        """Make the file's contents durable."""
-        self.durable = tuple(self.batches)
-
-    def common(self) -> int:
-        """Return how many batches, from the first on, equal the durable ones."""
-        pairs = zip(self.batches, self.durable, strict=False)
-        shorter = min(len(self.batches), len(self.durable))
-        return next((i for i, (a, b) in enumerate(pairs) if a is not b), shorter)
-
-    def lose_pages(self, chance: Random | None) -> None:
-        """Lose what is not durable, or a random part of it; what is durable, and a cut of it, stays as it is."""
-        common = self.common()
-        survived = common if chance is None else chance.randint(common, len(self.batches))
-        lost = self.batches[survived:]
-        del self.batches[survived:]
-        self.size = sum(batch.size for batch in self.batches)
-        if lost and chance is not None:
-            self.damage = chance.choice(("", TORN, ZEROS))
-            self.damage_bytes = chance.randint(1, lost[0].size) if self.damage else 0
-
-
-def _last_offset(batch: Batch) -> int:
-    return batch.last_offset
-
-
-def file_name(segment: Segment) -> str:
-    """Return the name of a segment's file."""
-    return f"{segment.base_offset:020d}.log"
-
-
-def is_rotten(batch: Batch) -> bool:
-    """Return True if the batch's bytes are not those that its checksum was made of."""
-    return crc32(batch.payload) != batch.crc
 
 
 class SimLog:
@@ -124,6 +37,7 @@ class SimLog:
         rotten, epochs_rotten: a byte of a batch, or of the epoch file as it is, was flipped.
         lost: the batches as they were of which a byte was flipped, and those that were cut with one.
         topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
+        kept_start: where the log starts at least, as in the checkpoint of the disk's log starts; always durable.
     """
 
     def __init__(
@@ -141,6 +55,8 @@ class SimLog:
         self.rotten = self.epochs_rotten = False
         self.lost: list[Batch] = []
         self.topic_id = NO_TOPIC_ID
+        self.kept_start = 0
+        self._bytes_deleted = 0  # below the start, since the log was opened
         self._segment_bytes = segment_bytes
         self._start = self._end = start_offset
 
@@ -164,8 +80,9 @@ class SimLog:
 
     def reopen(self) -> None:
         """Set start and end from the segments, as opening does."""
-        self._start = self.segments[0].base_offset
+        self._start = max(self.segments[0].base_offset, self.kept_start)
         self._end = max(self.segments[-1].next_offset, self._start)
+        self._bytes_deleted = 0
         self.changes += 1
 
     # --- append and read -----------------------------------------------------------------------------------
@@ -271,7 +188,7 @@ class SimLog:
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
-        return sum(
+        return self._bytes_deleted + sum(
             batch.size for segment in self.segments for batch in segment.batches[: segment.index_of(offset)]
         )
 
@@ -280,10 +197,12 @@ class SimLog:
         late = (b.base_offset for b in self.batches if content_of(b.payload).timestamp_ms >= timestamp_ms)
         return next((max(offset, self._start) for offset in late), -1)
 
-    def epoch_changes(self) -> Entries:
-        """Return (leader epoch, base offset) of the batches, wherever the epoch changes."""
+    def epoch_changes(self, from_offset: int = 0) -> Entries:
+        """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
         changes: list[tuple[int, int]] = []
         for batch in self.batches:
+            if batch.last_offset < from_offset:
+                continue
             if not changes or changes[-1][0] != batch.leader_epoch:
                 changes.append((batch.leader_epoch, batch.base_offset))
         return tuple(changes)
@@ -298,6 +217,7 @@ class SimLog:
             self.truncate_fully(offset)
             return self._end
         self._errors.check(CHANGES, f"a truncation of {self.tp}")
+        self.kept_start = min(self.kept_start, offset)
         while self.segments[-1].base_offset > offset:
             self.remove_last_segment()
         active = self.segments[-1]
@@ -311,11 +231,33 @@ class SimLog:
         """Remove all batches; the log starts and ends at `offset`."""
         self._errors.check(CHANGES, f"a truncation of {self.tp}")
         self.lose(0)
+        self.kept_start = min(self.kept_start, offset)
+        self._bytes_deleted = 0
         while self.segments:
             self.remove_last_segment()
         self.segments.append(Segment(base_offset=offset))
         self._start = self._end = offset
         self.changes += 1
+
+    # --- the start -----------------------------------------------------------------------------------------
+    def advance_start(self, offset: int) -> None:
+        """Let the log start at an offset up to its end, durably, and delete the files that are below it."""
+        assert offset <= self._end, f"{self.tp}: start {offset}; expected at most {self._end}, where the log ends"
+        if offset <= self._start:
+            return
+        self._check(f"the start of {self.tp}", flush=True)
+        self._start = self.kept_start = offset
+        self.changes += 1
+        size = sum(segment.size for segment in self.segments)
+        if self.delete_below_start():
+            self._bytes_deleted += size - sum(segment.size for segment in self.segments)
+            self._flush_names()
+
+    def delete_below_start(self) -> bool:
+        """Delete the files that another one at or below the start follows; return False if there are none."""
+        first = max((i for i, s in enumerate(self.segments) if s.base_offset <= self.kept_start), default=0)
+        del self.segments[:first]
+        return first > 0
 
     def lose(self, offset: int) -> None:
         """Note what is about to be cut from an offset on, if a damaged batch is among it."""

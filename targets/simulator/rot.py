@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from harness.bit_rot import DIGIT_BIT, RECORD_BIT, Flip, Where
-from targets.simulator.log import Segment, SimLog, file_name, is_rotten
+from targets.simulator.log import SimLog
+from targets.simulator.segment import Segment, file_name, is_rotten
 
 CRC: Final = "crc"
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"

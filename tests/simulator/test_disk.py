@@ -128,6 +128,33 @@ def test_flush_up_to_an_offset_leaves_later_segments_to_chance() -> None:
     assert ["a", "b"] == values(disk)
 
 
+def test_start_of_a_log_survives_a_power_cut_and_the_files_below_it_stay_away() -> None:
+    disk = SimDisk(segment_bytes=1)
+    log = disk.create(TP)
+    append(log, "a", "b", "c")
+    disk.sync()
+    log.advance_start(2)
+    disk.lose_power(None)
+    assert ["c"] == values(disk)
+    assert (2, 3) == (reopened(disk)[0].start_offset, log.end_offset)
+
+
+def test_log_whose_records_were_lost_begins_anew_at_its_start() -> None:
+    disk = SimDisk()
+    log = disk.create(TP)
+    log.write_epochs([(0, 0)], flush=True)
+    append(log, "a", "b", "c")
+    log.advance_start(2)
+    disk.lose_power(None)
+    log, recovery = reopened(disk)
+    assert (2, 2, "below-log-start", ()) == (
+        log.start_offset,
+        log.end_offset,
+        recovery.reason,
+        recovery.file_epochs,
+    )
+
+
 def test_removed_segments_come_back() -> None:
     disk = SimDisk(segment_bytes=1)
     log = disk.create(TP)

@@ -10,6 +10,7 @@ import pytest
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.log import DataDir, FileLog, open_data_dir
+from targets.broker.log.segment import segment_offsets
 from targets.simulator.disk import SimDisk
 from targets.simulator.log import SimLog
 from targets.simulator.records import make_batch, placed
@@ -19,6 +20,7 @@ TP = TopicPartition("topic", 0)
 SEEDS = range(40)
 STEPS = 60
 ALL = 1 << 30
+WEIGHTS = {"lead": 8, "follow": 4, "cut": 4, "empty": 0.5, "epochs": 2, "start": 2, "restart": 1}
 
 
 def filled(*spans: tuple[int, int], segment_bytes: int = ALL) -> SimLog:
@@ -47,7 +49,7 @@ class Twins:
     def step(self) -> None:
         """Apply one random operation to both, and compare them."""
         chance = self._chance
-        what = chance.choices(("lead", "follow", "cut", "empty", "epochs", "restart"), (8, 4, 4, 0.5, 2, 1))[0]
+        what = chance.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0]
         getattr(self, what)(chance)
         self.compare(chance)
 
@@ -77,6 +79,12 @@ class Twins:
         self.real.truncate_fully(to)
         self.sim.truncate_fully(to)
 
+    def start(self, chance: Random) -> None:
+        to = chance.randint(self.real.start_offset, self.real.end_offset)
+        self.real.advance_start(to)
+        self.sim.advance_start(to)
+        assert to == self.real.start_offset
+
     def epochs(self, chance: Random) -> None:
         entries = [(epoch, 2 * epoch) for epoch in range(chance.randint(0, 3))]
         for log in (self.real, self.sim):
@@ -98,6 +106,7 @@ class Twins:
         real, sim = self.real, self.sim
         assert (real.start_offset, real.end_offset) == (sim.start_offset, sim.end_offset)
         assert real.epoch_changes(0) == sim.epoch_changes()
+        assert [s.base_offset for s in sim.segments] == segment_offsets(real.directory)
         offset, end = sorted(chance.randint(0, real.end_offset + 2) for _ in range(2))
         for room in (0, 100, ALL):
             assert shape(real.read(offset, end, room)) == shape(sim.read(offset, end, room))

@@ -72,6 +72,13 @@ def was_cut(replica: Replica) -> None:
     replica.checked_to = min(replica.checked_to, end)
 
 
+def start_moved(replica: Replica) -> None:
+    """Forget the damages that begin below the log's new start; one that reaches past it is found again."""
+    start = replica.log.start_offset
+    replica.damages = {offset: until for offset, until in replica.damages.items() if offset >= start}
+    replica.checked_to = max(replica.checked_to, start)
+
+
 def look_through(core: Core) -> None:
     """
     Read on in every replica's log, one after another, so many bytes in all; the next time goes on from there.

@@ -8,7 +8,7 @@ Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.
 
 from __future__ import annotations
 
-from targets.broker.core import damage, leader, questions
+from targets.broker.core import damage, leader, log_start, questions
 from targets.broker.core.cuts import cut_log, start_anew
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
 from targets.broker.core.fetcher import AwaitBounds, AwaitEpochEnd, AwaitFetch, Fetcher, Kind, Wish
@@ -169,6 +169,7 @@ def on_fetched(core: Core, continuation: AwaitFetch, result: FetchResult | None)
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif _append(core, replica, result):
         _follow_high_watermark(core, replica, result.high_watermark)
+        log_start.follow_leader(core, replica, result.log_start_offset)
         _ask(core, replica, Kind.FETCH)
 
 

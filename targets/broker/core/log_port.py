@@ -156,6 +156,13 @@ class LogPort(Protocol):
     def truncate_fully(self, offset: int) -> None:
         """Remove all batches; the log starts and ends at `offset`."""
 
+    def advance_start(self, offset: int) -> None:
+        """
+        Let the log start at an offset up to its end, durably, and delete the files that hold nothing past it.
+
+        The newest file stays. Nothing changes if the log starts there or later.
+        """
+
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from targets.broker.log.data_dir import DataDir, OpenedData, open_data_dir
 from targets.broker.log.doubt import LogInDoubtError
-from targets.broker.log.file_log import FileLog, LogOptions
+from targets.broker.log.file_log import FileLog
+from targets.broker.log.options import LogOptions
 from targets.broker.log.produced import split_produced
 from targets.broker.log.records import HeavyError
 from targets.broker.log.stored import split_stored

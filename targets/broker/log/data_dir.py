@@ -24,11 +24,10 @@ from targets.broker.log.doubt import noted
 from targets.broker.log.file_log import (
     DELETED_SUFFIX,
     NAME_BYTES_MAX,
-    SEGMENT_BYTES_DEFAULT,
     FileLog,
-    LogOptions,
 )
 from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.options import SEGMENT_BYTES_DEFAULT, LogOptions
 from targets.broker.log.recovery import Known, open_log
 
 Durable = tuple[str, int]
@@ -66,7 +65,8 @@ class DataDir:
         self._options = LogOptions(
             segment_bytes=segment_bytes,
             on_durable=on_durable,
-            before_cut=self._lower_recovery_point,
+            before_cut=self._before_cut,
+            before_start=self._keep_start,
             files=OpenFiles(files_open_max),
         )
         self._points_on_disk: dict[TopicPartition, int] = {}
@@ -110,6 +110,7 @@ class DataDir:
         starts = {tp: log.moved_start for tp, log in self._live().items()}
         moved = {tp: start for tp, start in starts.items() if start is not None}
         durable.append(self._write(checkpoint.LOG_STARTS_FILE, moved))
+        self._starts_on_disk = moved
         self.close()
         (self.path / checkpoint.CLEAN_MARKER).touch()
         checkpoint.sync_directory(self.path)
@@ -150,6 +151,17 @@ class DataDir:
             self._write(checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks_on_disk)
         if self._starts_on_disk.pop(tp, None) is not None:
             self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
+
+    def _before_cut(self, tp: TopicPartition, offset: int) -> None:
+        """Lower what the checkpoints say of a log that is about to end at an offset, durably."""
+        self._lower_recovery_point(tp, offset)
+        if self._starts_on_disk.get(tp, 0) > offset:
+            self._keep_start(tp, offset)
+
+    def _keep_start(self, tp: TopicPartition, offset: int) -> None:
+        """Write down where a log starts, durably: else the next start would find what lies below again."""
+        self._starts_on_disk[tp] = offset
+        self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
 
     def _lower_recovery_point(self, tp: TopicPartition, offset: int) -> None:
         if self._points_on_disk.get(tp, 0) > offset:

@@ -4,7 +4,8 @@ One replica's log on files, in Kafka's layout: `topic-0/00000000000000000000.log
 Appends and truncations reach the page cache only; `flush` alone makes records durable.
 A truncation below the recovery point on disk first lowers that point, durably: recovery trusts all records
 before it, and new records may soon be there.
-Segments are removed from the last to the first: a crash in between leaves a shorter log, not one with a gap.
+A truncation removes segments from the last to the first: a crash in between leaves a shorter log, not one with
+a gap. A new start is durable before segments below it are deleted, and opening deletes those that a crash left.
 An epoch file written without a flush becomes durable before the records that its entries describe (KIP-101,
 footnote to step 3).
 Source:  Kafka, UnifiedLog and LocalLog; Kafka Replication Design V3, 4 (a disk error ends the broker).
@@ -15,8 +16,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,42 +25,15 @@ from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.doubt import whole
-from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment
 from targets.broker.log.stored import crc_of, first_offset_of
 
-SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
 # Kafka's name for a partition's directory during deletion: `topic-0.<32 hex digits>-delete`.
 DELETED_SUFFIX: Final = "-delete"
 # The longest name of a file or directory that Linux allows.
 NAME_BYTES_MAX: Final = 255
-
-
-def _ignore_durable(_path: str, _length: int) -> None:
-    """Do nothing."""
-
-
-def _ignore_cut(_tp: TopicPartition, _offset: int) -> None:
-    """Do nothing: no recovery point is on disk."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
-    """
-    A log's settings and callbacks.
-
-    Attributes:
-        on_durable: called with (path, length) when the first `length` bytes of a file are durable; path is
-            relative to the data directory. A smaller length than before means that the file was truncated.
-        before_cut: called with (tp, offset) before records at or past `offset` are removed.
-        files: those that are open, of all logs of a data directory.
-    """
-
-    segment_bytes: int = SEGMENT_BYTES_DEFAULT
-    on_durable: Callable[[str, int], None] = _ignore_durable
-    before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
-    files: OpenFiles = field(default_factory=OpenFiles)
 
 
 class FileLog:
@@ -136,7 +109,8 @@ class FileLog:
     @property
     def size_bytes(self) -> int:
         """Return the size of all segments in bytes."""
-        return self._segments[-1].log_position + self._segments[-1].size
+        first, last = self._segments[0], self._segments[-1]
+        return last.log_position + last.size - first.log_position
 
     # --- append --------------------------------------------------------------------------------------------
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
@@ -294,6 +268,33 @@ class FileLog:
                 self._remove_last_segment()
             self._add_segment(offset)
             self._start = self._end = self.recovery_point = offset
+
+    # --- the start -----------------------------------------------------------------------------------------
+    def advance_start(self, offset: int) -> None:
+        """
+        Let the log start at an offset up to its end, durably, and delete the segments that hold nothing past it.
+
+        Source:  Kafka, UnifiedLog.maybeIncrementLogStartOffset and deleteLogStartOffsetBreachedSegments. There the
+                 new start becomes durable up to a minute later; here at once, so that what was deleted stays so.
+        """
+        assert offset <= self._end, f"{self.tp}: start {offset}; expected at most {self._end}, where the log ends"
+        if offset <= self._start:
+            return
+        with whole(self.tp, "a move of the start"):
+            self._options.before_start(self.tp, offset)
+            self._start = offset
+            self.recovery_point = max(self.recovery_point, offset)
+            self._delete_below_start()
+
+    def _delete_below_start(self) -> None:
+        """Delete the segments that another one at or below the start follows: first their names, durably."""
+        first = self._segment_at(self._start)
+        gone, self._segments = self._segments[:first], self._segments[first:]
+        doomed = [segment.doom() for segment in gone]
+        if doomed:
+            checkpoint.sync_directory(self.directory)
+        for path in doomed:
+            path.unlink()
 
     def delete(self) -> None:
         """

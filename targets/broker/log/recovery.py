@@ -12,6 +12,7 @@ Source:  Kafka, LogLoader and LogSegment.recover; KAFKA-10432, KAFKA-16541.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -20,16 +21,17 @@ from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Damage
 from targets.broker.log.cleanings import end_cleanings
-from targets.broker.log.file_log import FileLog, LogOptions
+from targets.broker.log.file_log import FileLog
 from targets.broker.log.open_files import OpenFiles
-from targets.broker.log.segment import Segment, segment_name, segment_offsets
+from targets.broker.log.options import LogOptions
+from targets.broker.log.segment import DELETED_SUFFIX, Segment, segment_name, segment_offsets
 
 CLEAN: Final = "clean"
 BELOW_START: Final = "below-log-start"
 EPOCHS_UNREADABLE: Final = "epoch-checkpoint-unreadable"
 TOPIC_ID_UNREADABLE: Final = "partition-metadata-unreadable"
 
-_LEFTOVERS: Final = (f"*{checkpoint.TEMPORARY_SUFFIX}", "*.deleted")
+_LEFTOVERS: Final = (f"*{checkpoint.TEMPORARY_SUFFIX}", f"*{DELETED_SUFFIX}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,7 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         for path in directory.glob(pattern):
             path.unlink()
     end_cleanings(directory)
+    _delete_below(directory, known.log_start)
     loaded = _load(directory, known, options.files)
     segments, cut_bytes = loaded.segments, loaded.cut_bytes
     reason = loaded.damage.value if loaded.damage else CLEAN
@@ -75,7 +78,10 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
     topic_id, topic_note = _read_topic_id(directory / checkpoint.TOPIC_ID_FILE)
     below_start = segments[-1].next_offset < known.log_start
     if below_start:
-        reason, file_epochs = BELOW_START, ()
+        reason = BELOW_START
+        if file_epochs:  # of records that are gone; the next start would believe them
+            file_epochs = ()
+            checkpoint.write_epochs(directory / checkpoint.EPOCHS_FILE, file_epochs, flush=True)
         cut_bytes += sum(segment.size for segment in segments)
         while segments:
             segments.pop().remove()
@@ -109,6 +115,16 @@ class _Loaded:
     cut_bytes: int = 0
     damage: Damage | None = None
     clean: bool = False
+
+
+def _delete_below(directory: Path, start: int) -> None:
+    """Delete the segments that another one at or below the log's start follows: a crash left them."""
+    bases = segment_offsets(directory)
+    gone = [base for base, following in pairwise(bases) if following <= start]
+    for base in gone:
+        (directory / segment_name(base)).unlink()
+    if gone:
+        checkpoint.sync_directory(directory)
 
 
 def _load(directory: Path, known: Known, files: OpenFiles) -> _Loaded:

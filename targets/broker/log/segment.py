@@ -21,6 +21,8 @@ from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.stored import changed, crc_of, examine
 
 SEGMENT_SUFFIX: Final = ".log"
+# Kafka's name for a segment's file during its deletion.
+DELETED_SUFFIX: Final = ".deleted"
 _NAME_DIGITS: Final = 20
 # Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
 _OFFSETS_MAX: Final = 2**31 - 1
@@ -212,6 +214,11 @@ class Segment:
     def close(self) -> None:
         """Close the file without flushing it."""
         self._files.close(self)
+
+    def doom(self) -> Path:
+        """Close the file and rename it, so that it is no segment any more; return its new path, to be unlinked."""
+        self.close()
+        return self.path.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
 
     def remove(self) -> None:
         """Close the file and remove its name."""

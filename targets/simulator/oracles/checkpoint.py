@@ -17,9 +17,10 @@ from itertools import pairwise
 
 from targets.broker.core.messages import Batch
 from targets.broker.core.state import Config
-from targets.simulator.log import Entries, Segment, SimLog
+from targets.simulator.log import Entries, SimLog
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.violation import Rule
+from targets.simulator.segment import Segment
 
 
 def is_promised(config: Config) -> bool:

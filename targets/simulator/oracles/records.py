@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from targets.broker.core.messages import Batch, Payload
-from targets.simulator.log import SimLog, is_rotten
+from targets.simulator.log import SimLog
 from targets.simulator.records import content_of
+from targets.simulator.segment import is_rotten
 
 # The number of an offset without a record.
 HOLE: Final = -1

@@ -116,6 +116,11 @@ class MemoryLog:
         self.batches, self.rotten = [], set()
         self.start_offset = self.end_offset = offset
 
+    def advance_start(self, offset: int) -> None:
+        assert offset <= self.end_offset
+        self.start_offset = max(self.start_offset, offset)
+        self.batches = [item for item in self.batches if item.last_offset >= self.start_offset]
+
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the first offset at or after a timestamp, or -1; a batch's crc serves as its time here."""
         if self.hidden:

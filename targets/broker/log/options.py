@@ -1,0 +1,44 @@
+"""The settings of a log on files, and what it calls before and after it changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from targets.broker.core.messages import TopicPartition
+from targets.broker.log.open_files import OpenFiles
+
+SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
+
+
+def _ignore_durable(_path: str, _length: int) -> None:
+    """Do nothing."""
+
+
+def _ignore_cut(_tp: TopicPartition, _offset: int) -> None:
+    """Do nothing: no recovery point is on disk."""
+
+
+def _ignore_start(_tp: TopicPartition, _offset: int) -> None:
+    """Do nothing: no file keeps the log's start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """
+    A log's settings and callbacks.
+
+    Attributes:
+        on_durable: called with (path, length) when the first `length` bytes of a file are durable; path is
+            relative to the data directory. A smaller length than before means that the file was truncated.
+        before_cut: called with (tp, offset) before records at or past `offset` are removed.
+        before_start: called with (tp, offset) before the log's start moves up to `offset`; makes that durable.
+        files: those that are open, of all logs of a data directory.
+    """
+
+    segment_bytes: int = SEGMENT_BYTES_DEFAULT
+    on_durable: Callable[[str, int], None] = _ignore_durable
+    before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
+    before_start: Callable[[TopicPartition, int], None] = _ignore_start
+    files: OpenFiles = field(default_factory=OpenFiles)
