@@ -32,7 +32,9 @@ from targets.broker_target import BrokerTarget
 from targets.kafka.target import KafkaTarget
 
 BROKERS: Final = "ABC"
-ASK_S_MAX: Final = 2.0
+ASK_S_MAX: Final = 10.0
+# Until all replicas of thousands of partitions have caught up.
+WHOLE_S_MAX: Final = 300.0
 # The file of a broker's profile, in its configuration folder.
 PROFILE: Final = "profile.pstats"
 
@@ -152,7 +154,7 @@ class RunningCluster:
 
     def await_whole(self, topic: str, partitions: int) -> None:
         """Wait until each partition of a topic has a leader and a full ISR."""
-        self._await(lambda: self._whole(topic, partitions), f"topic {topic} whole")
+        self._await(lambda: self._whole(topic, partitions), f"topic {topic} whole", WHOLE_S_MAX)
 
     def delete(self, topic: str) -> None:
         """Delete a topic; brokers delete its files soon after."""
@@ -207,14 +209,16 @@ class RunningCluster:
     def _metadata(self, *topic: str) -> Any:
         return self._admin.list_topics(*topic, timeout=ASK_S_MAX)
 
-    def _await(self, condition: Callable[[], bool], what: str) -> None:
+    def _await(
+        self, condition: Callable[[], bool], what: str, wait_s_max: float = limits.CONDITION_WAIT_S_MAX
+    ) -> None:
         def met() -> bool:
             try:
                 return condition()
             except KafkaException:
                 return False
 
-        if not until(met, limits.CONDITION_WAIT_S_MAX):
+        if not until(met, wait_s_max):
             raise PreconditionError(
                 f"{self.peer.name}: not seen: {what}; its brokers printed:\n{self.last_words()}"
             )

@@ -24,6 +24,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "controller_state": "only data: what the controller knows",
     "decided": "only data: decisions and what they were made from",
     "events": "only data: inputs and outputs",
+    "log_start": "nothing moves a leader's start yet",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",
     "names": "one rule for the names of topics, and no replication",
