@@ -149,7 +149,10 @@ class RunningCluster:
         else:
             lists = [list(brokers) for brokers in assignment]
             new = NewTopic(topic, num_partitions=partitions, replica_assignment=lists)
-        self._admin.create_topics([new], request_timeout=limits.CLIENT_OPERATION_S_MAX)[topic].result()
+        try:
+            self._admin.create_topics([new], request_timeout=WHOLE_S_MAX)[topic].result()
+        except KafkaException as error:
+            raise PreconditionError(f"{self.peer.name}: topic {topic} is not created: {error}") from error
         self.await_whole(topic, partitions)
 
     def await_whole(self, topic: str, partitions: int) -> None:

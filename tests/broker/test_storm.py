@@ -9,6 +9,7 @@ import pytest
 from benchmarks.clusters import running
 from tests.broker.aimed import KINDS
 from tests.broker.storm import GOAL_BYTES, MEMORY_BYTES, OURS, peer_of, storm_at
+from tests.kept import exhaustive
 
 pytestmark = pytest.mark.slow
 
@@ -16,6 +17,7 @@ FRAMES = 3_000
 SERVED_MIN = 10
 
 
+@exhaustive
 def test_broker_lives_through_a_storm_of_aimed_requests(tmp_path: Path) -> None:
     with running(peer_of(OURS, MEMORY_BYTES), tmp_path, names="A") as cluster:
         result = storm_at(cluster, FRAMES, seed=1)

@@ -18,6 +18,7 @@ from harness.cli.main import main
 from harness.model import EXIT_CODES
 from harness.night.journal import LINES
 from harness.night.plan import DEFAULT
+from tests.kept import exhaustive
 from tests.night.nights import BOTH, Fakes, fakes
 
 __all__ = ["fakes"]
@@ -93,6 +94,7 @@ def test_real_night_in_the_simulator_finds_what_a_mutant_loses_and_is_red_for_a_
 
 
 @pytest.mark.slow
+@exhaustive
 def test_night_that_is_killed_by_sigkill_and_started_again_has_one_page_and_the_findings_of_an_undisturbed_one(
     tmp_path: Path,
 ) -> None:

@@ -35,6 +35,7 @@ from harness.workload.text import line_of
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.clusters import running
+from tests.kept import exhaustive
 from workloads import WORKLOADS
 from workloads.clients.beginning import lacking
 from workloads.clients.raw import RawClient
@@ -255,6 +256,7 @@ def test_one_request_has_the_partitions_that_one_node_leads(tmp_path: Path, zook
     assert leaders == {("A", "log", 0), ("B", "log", 1), ("B", "orders", 0), ("A", "orders", 1)}
 
 
+@exhaustive
 def test_librdkafka_works_on_while_the_leader_dies(tmp_path: Path, zookeeper: Address) -> None:
     clients = Clients(
         producers=(
