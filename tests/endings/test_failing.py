@@ -50,6 +50,7 @@ def fill(path: Path) -> None:
             file.write(bytes(4096))
 
 
+@exhaustive
 def test_disk_that_gets_full_makes_runs_unknown_and_the_table_is_printed(folder: Path) -> None:
     with small_disk(folder / "results") as disk, started(folder, *TWO_RUNS) as running:
         running.reach(op(40))

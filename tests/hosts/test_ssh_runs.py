@@ -30,6 +30,7 @@ from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.hosts.sshds import Sshd, is_clean, write_list
+from tests.kept import exhaustive
 from tests.suite.cells import spec_of
 
 pytestmark = pytest.mark.slow
@@ -122,6 +123,7 @@ def of_text(path: Path, text: str) -> RunSpec:
     )
 
 
+@exhaustive
 def test_losses_of_kip101_show_under_the_old_protocol_and_every_fault_bites(
     tmp_path: Path, machines: list[Sshd], zookeeper: Address
 ) -> None:

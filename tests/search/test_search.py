@@ -22,6 +22,7 @@ from harness.search.search import search
 from harness.search.simulated_search import search_simulated
 from harness.suite.options import Options
 from harness.workload.plan import NO_CLIENTS
+from tests.kept import exhaustive
 
 RUNS = RandomRuns(target="broker", variant="hw", host=SIM)
 
@@ -30,6 +31,7 @@ def never(_: RunResult) -> bool:
     return False
 
 
+@exhaustive
 @pytest.mark.slow
 def test_search_in_two_processes_finds_what_one_finds_in_the_same_order() -> None:
     seeds = range(3, 28)

@@ -157,7 +157,7 @@ def test_canary_is_found_at_once(variant: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "variant",
-    keep(["kip101", "kip279", "kip320+fence_fetch=no", "kip380+drop_stale_answer=no"], "kip101", "kip279"),
+    keep(["kip101", "kip279", "kip320+fence_fetch=no", "kip380+drop_stale_answer=no"], "kip101"),
 )
 def test_canary_is_found_within_a_few_hundred_seeds(variant: str) -> None:
     first_found(variant, range(300))

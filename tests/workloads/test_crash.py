@@ -22,6 +22,7 @@ from harness.search.simulated import play_in_memory, sim_player
 from harness.workload.lives import KILLED
 from harness.workload.plan import Clients, Library
 from targets.broker_target import TARGET
+from tests.kept import exhaustive
 from tests.workloads.clients.test_lives import Kills
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
 from workloads import WORKLOADS
@@ -57,6 +58,7 @@ def values(ops: list[Op], type_: OpType) -> list[str]:
     return [sent.value for op, sent in events_of(ops, Produce) if op.type is type_]
 
 
+@exhaustive
 @pytest.mark.slow
 def test_every_client_is_killed_and_started_again_while_the_leader_dies_and_nothing_is_wrong(
     tmp_path: Path, zookeeper: Address

@@ -24,6 +24,7 @@ from harness.search.random_runs import RandomRuns
 from harness.workload.plan import Clients
 from targets import TARGETS
 from tests.kafka.test_one_log_on_both import have
+from tests.kept import exhaustive
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
 from workloads import WORKLOADS
 
@@ -83,7 +84,8 @@ def test_history_says_whether_deletes_take_effect_later(target: str, variant: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "protocol"), [("broker", "kip380"), pytest.param("kafka", RELEASE, marks=pytest.mark.kafka)]
+    ("name", "protocol"),
+    [("broker", "kip380"), pytest.param("kafka", RELEASE, marks=[pytest.mark.kafka, exhaustive])],
 )
 def test_topics_come_and_go_while_the_leader_dies_and_nothing_old_is_found_in_new_ones(
     tmp_path: Path, zookeeper: Address, name: str, protocol: str

@@ -19,6 +19,7 @@ from harness.java import find_java
 from harness.model import Kind
 from harness.run.store import create_suite
 from tests.checkers.golden import ops_of
+from tests.kept import exhaustive
 
 ROOT = Path(__file__).resolve().parents[3]
 END_S_MAX = 60.0
@@ -118,6 +119,7 @@ def test_process_whose_parent_is_gone_ends_at_once_and_leaves_nothing(tmp_path: 
         assert until(lambda: [] == parent.left(), END_S_MAX), parent.left()
 
 
+@exhaustive
 @pytest.mark.spark
 def test_process_that_crashes_says_where(tmp_path: Path) -> None:
     with started(tmp_path / "folder", find_java().home) as parent:
