@@ -24,7 +24,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.clusters import PROFILE, Peer, RunningCluster, our_peer, running, their_peer
+from benchmarks.clusters import Peer, RunningCluster, keep_profiles, our_peer, running, their_peer
 from benchmarks.cpu import load_average
 from benchmarks.figures import OURS, Load, Repeat, Repeats, shares_of_throughput, table
 from benchmarks.job import Job, Measured, Work
@@ -175,7 +175,7 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Loa
                     console.print(line_of(load, repeat, one.peer.name, taken))
         if options.profile is not None:
             clusters[0].end()
-            _keep_profiles(folder / "peer-0", options.profile)
+            keep_profiles(folder / "peer-0", options.profile)
     return results
 
 
@@ -210,12 +210,6 @@ def verdict(results: Mapping[Load, Repeats]) -> list[str]:
         + ("the goal is met" if share >= GOAL else f"{GOAL - share:.0%} short of the goal of {GOAL:.0%}")
         for load, name, peer, share in sorted(shares_of_throughput(results), key=lambda found: found[-1])
     ]
-
-
-def _keep_profiles(cluster: Path, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for found in cluster.glob(f"nodes/*/conf/{PROFILE}"):
-        found.replace(folder / f"{found.parent.parent.name}.pstats")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -258,6 +258,13 @@ def running(peer: Peer, folder: Path, names: str = BROKERS) -> Iterator[RunningC
         yield cluster
 
 
+def keep_profiles(cluster: Path, folder: Path) -> None:
+    """Move the profiles of a cluster's brokers, which have ended, to a folder; `cluster` is what it ran below."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for found in cluster.glob(f"nodes/*/conf/{PROFILE}"):
+        found.replace(folder / f"{found.parent.parent.name}.pstats")
+
+
 # All peers keep their nodes below this one, which they do not create themselves.
 _ROOT: Final = "/benchmark"
 

@@ -13,6 +13,7 @@ Exit codes: 0 measured; 1 a peer failed; 2 an option is wrong, or the machine la
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -26,11 +27,12 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.clusters import PROFILE, Peer, RunningCluster, our_peer, running, their_peer
+from benchmarks.clusters import Peer, RunningCluster, keep_profiles, our_peer, running, their_peer
+from benchmarks.connections import memory_mib
 from benchmarks.prober import Prober
 from harness.ending import Parser, end, whole_number
 from harness.hosts.local import ROOT
-from harness.model import EXIT_CODES, FencepostError
+from harness.model import EXIT_CODES
 from harness.zookeeper.server import ask
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
@@ -38,6 +40,7 @@ from targets.kafka.releases import release_of
 
 BATCHED: Final = "batched"
 SINGLE: Final = "single"
+OURS: Final = (BATCHED, SINGLE)
 LED: Final = ("third", "all")
 BROKERS: Final = (1, 2, 3)
 # Of one topic: more partitions are several topics.
@@ -112,7 +115,7 @@ def measure(peer: Peer, partitions: int, led: str, say: Callable[[str], None], p
             found = _measured(cluster, partitions, led, say)
             if profiles is not None:
                 cluster.end()
-                _keep_profiles(folder, profiles)
+                keep_profiles(folder, profiles)
             return found
 
 
@@ -174,20 +177,9 @@ def _zookeeper(cluster: RunningCluster) -> tuple[int, int]:
     return int(zxid[1], 16), int(sent[1])
 
 
-def _memory_kib(cluster: RunningCluster) -> int:
+def _memory_kib(cluster: RunningCluster) -> float:
     """Return the memory of all brokers."""
-    found = 0
-    for pid in cluster.pids:
-        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-        resident = re.search(r"^VmRSS:\s+(\d+) kB$", text, re.MULTILINE)
-        found += int(resident[1]) if resident else 0
-    return found
-
-
-def _keep_profiles(folder: Path, profiles: Path) -> None:
-    profiles.mkdir(parents=True, exist_ok=True)
-    for found in sorted(folder.glob(f"nodes/*/conf/{PROFILE}")):
-        (profiles / f"{found.parts[-3]}.pstats").write_bytes(found.read_bytes())
+    return sum(map(memory_mib, cluster.pids)) * _KIB
 
 
 def table(measured: Sequence[Failover]) -> Table:
@@ -217,31 +209,31 @@ def table(measured: Sequence[Failover]) -> Table:
     return made
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure every peer with every number of partitions, one after the other, and print the table."""
-    options = parser().parse_args(argv)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print the table."""
+    return end("benchmarks.failover", lambda: _measure_all(parser().parse_args(arguments)))
+
+
+def _measure_all(options: argparse.Namespace) -> int:
+    """Measure every peer with every number of partitions, one after the other."""
     console = Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH_MIN)
     measured: list[Failover] = []
-    try:
-        for name in options.against:
-            if name not in (BATCHED, SINGLE):
-                fetch([release_of(name)], cache_dir(), default_source(), console.print)
-        for partitions in options.partitions:
-            for led in options.led:
-                for name in options.against:
-                    console.print(f"{name}: {partitions:,} partitions, the dead broker leads {led}")
-                    peer = peer_of(name, profile=options.profile is not None)
-                    profiles = options.profile if name in (BATCHED, SINGLE) else None
-                    measured.append(measure(peer, partitions, led, console.print, profiles))
-    except FencepostError as error:
-        console.print(f"fencepost: {error}", markup=False)
-        return EXIT_CODES["usage"]
+    theirs = [name for name in options.against if name not in OURS]
+    if theirs:
+        fetch([release_of(name) for name in theirs], cache_dir(), default_source(), console.print)
+    for partitions in options.partitions:
+        for led in options.led:
+            for name in options.against:
+                console.print(f"{name}: {partitions:,} partitions, the dead broker leads {led}")
+                peer = peer_of(name, profile=options.profile is not None)
+                profiles = options.profile if name in OURS else None
+                measured.append(measure(peer, partitions, led, console.print, profiles))
     out = Console(width=None if sys.stdout.isatty() else WIDTH_MIN)
     out.print(table(measured))
     if options.json:
         options.json.write_text(json.dumps([asdict(each) for each in measured], indent=1), encoding="utf-8")
-    return 0
+    return EXIT_CODES["valid"]
 
 
 if __name__ == "__main__":
-    sys.exit(end("benchmarks.failover", main))
+    sys.exit(main())

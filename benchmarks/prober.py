@@ -1,4 +1,9 @@
-"""Who leads a partition, asked of brokers directly: the one that answers for the end of its log."""
+"""
+Who leads a partition, asked of brokers directly: the one that answers for the end of its log.
+
+Requests and answers are packed here and not by a library of entities: for thousands of partitions ten times a
+second, that would take a core from the brokers that are measured.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from targets.broker.core import command_queue, commands, election, readable, state_writes
 from targets.broker.core.decided import Changes, Decided, Seen, Write
-from targets.broker.core.fences import is_same_topic
+from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.state_writes import AwaitStateWrites
@@ -145,14 +145,8 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
     topics: list[tuple[str, int, int]] = []
-    unreadable: list[str] = []
-    for topic, node in zip(continuation.topics, results[count:-1], strict=True):
-        if not isinstance(node, ZkNode):
-            continue
-        assigned = readable.read_assignment(core, topic, node)
-        if assigned is None:
-            unreadable.append(topic)
-            continue
+    there, unreadable = readable.read_topics(core, continuation.topics, results[count:-1])
+    for topic, node, assigned in there:
         topics.append((topic, node.czxid, node.version))
         for partition, replicas in sorted(assigned.items()):
             assignments.append((TopicPartition(topic, partition), replicas))
@@ -165,7 +159,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         live=live,
         assignments=tuple(assignments),
         topics=tuple(topics),
-        unreadable=tuple(unreadable),
+        unreadable=unreadable,
         asked=asked,
         read=read,
         refused=tuple(tp for tp in read if tp in core.state.controller.refused),
@@ -230,8 +224,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     first = not controller.in_office
     controller.live, controller.unhandled, controller.in_office = live, {}, True
     command_queue.forget_dead(core)
-    named = core.rules.topic_identity
-    topic_ids = {topic: czxid if named else NO_TOPIC_ID for topic, czxid, _ in continuation.topics}
+    topic_ids = {topic: topic_id_of(core, czxid) for topic, czxid, _ in continuation.topics}
     _stop_deleted(core, assignments, topic_ids, continuation.unreadable)
     commands.stop_missed(core, returned, assignments)
     told = returned | (controller.owed_init & live.keys())
@@ -283,7 +276,7 @@ def _note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, .
         if state is None:
             continue
         controller.seen[tp] = Seen(topic_version=topic_version, version=node.version)
-        if is_same_topic(state.topic_id, czxid if core.rules.topic_identity else NO_TOPIC_ID):
+        if is_same_topic(state.topic_id, topic_id_of(core, czxid)):
             controller.states[tp] = state
 
 

@@ -59,7 +59,8 @@ class Controller:
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     channels: dict[int, Channel] = field(default_factory=dict)
     told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
-    owed_init: set[int] = field(default_factory=set)  # those that have too much to delete to be told singly
+    # Those to be sent one: they have too much to delete to be told singly, or something could not be read before.
+    owed_init: set[int] = field(default_factory=set)
     # Broker -> the replicas to stop once it registers again, each with the id of its topic.
     unstopped: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
     uncertain: dict[TopicPartition, Decided] = field(default_factory=dict)  # writes whose answer was lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.messages import NO_TOPIC_ID, ErrorCode
-from targets.broker.core.state import Replica
+from targets.broker.core.state import Core, Replica
 
 
 def fence(replica: Replica, current: int) -> ErrorCode:
@@ -13,6 +13,11 @@ def fence(replica: Replica, current: int) -> ErrorCode:
         return ErrorCode.NONE
     older = current < replica.leader_epoch
     return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def topic_id_of(core: Core, czxid: int) -> int:
+    """Return the id of the topic whose node was created so: none where topics have no identity."""
+    return czxid if core.rules.topic_identity else NO_TOPIC_ID
 
 
 def is_same_topic(one: int, other: int) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from targets.broker.core import office, readable, replicas
 from targets.broker.core.events import Exit
-from targets.broker.core.fences import is_same_topic
-from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.fences import is_same_topic, topic_id_of
+from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     ADMIN,
@@ -187,19 +187,13 @@ def on_topics_read(core: Core, continuation: AwaitAssignments, results: tuple[Zk
         return
     mine: list[tuple[TopicPartition, tuple[int, ...]]] = []
     topic_ids: list[tuple[str, int]] = []
-    unreadable: list[str] = []
-    for topic, node in zip(continuation.topics, results, strict=True):
-        if not isinstance(node, ZkNode):
-            continue
-        found = readable.read_assignment(core, topic, node)
-        if found is None:
-            unreadable.append(topic)
-            continue
-        topic_ids.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID))
+    there, unreadable = readable.read_topics(core, continuation.topics, results)
+    for topic, node, found in there:
+        topic_ids.append((topic, topic_id_of(core, node.czxid)))
         for partition, assigned in sorted(found.items()):
             if core.config.broker_id in assigned:
                 mine.append((TopicPartition(topic, partition), assigned))
-    after = AwaitPartitionStates(assigned=tuple(mine), topic_ids=tuple(topic_ids), unreadable=tuple(unreadable))
+    after = AwaitPartitionStates(assigned=tuple(mine), topic_ids=tuple(topic_ids), unreadable=unreadable)
     core.ask(after, *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
 
 

@@ -20,6 +20,7 @@ from targets.broker.core.zookeeper import (
     PartitionState,
     Registration,
     ZkNode,
+    ZkResult,
     broker_path,
     decode_assignment,
     decode_number,
@@ -42,6 +43,23 @@ def read_state(core: Core, tp: TopicPartition, node: ZkNode) -> PartitionState |
 def read_assignment(core: Core, topic: str, node: ZkNode) -> dict[int, tuple[int, ...]] | None:
     """Return a topic's partitions with their replicas, None if the node holds something else."""
     return _read(core, topic_path(topic), node, lambda found: decode_assignment(found.data))
+
+
+def read_topics(
+    core: Core, topics: Iterable[str], results: Iterable[ZkResult]
+) -> tuple[list[tuple[str, ZkNode, dict[int, tuple[int, ...]]]], tuple[str, ...]]:
+    """Return the topics that are there, each with its node and its assignment, and those that cannot be read."""
+    found: list[tuple[str, ZkNode, dict[int, tuple[int, ...]]]] = []
+    unreadable: list[str] = []
+    for topic, node in zip(topics, results, strict=True):
+        if not isinstance(node, ZkNode):
+            continue
+        assignment = read_assignment(core, topic, node)
+        if assignment is None:
+            unreadable.append(topic)
+        else:
+            found.append((topic, node, assignment))
+    return found, tuple(unreadable)
 
 
 def read_registration(core: Core, broker: int, node: ZkNode) -> Registration | None:
