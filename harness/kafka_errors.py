@@ -93,6 +93,16 @@ KAFKA_ERRORS: Final[Mapping[int, KafkaError]] = dict(
 MOVED: Final = frozenset(code for code, error in KAFKA_ERRORS.items() if error.moved)
 
 
+# OFFSET_OUT_OF_RANGE, UNSUPPORTED_VERSION, INVALID_REQUEST and POLICY_VIOLATION, which a broker finds before it
+# deletes anything; any other error may also come to a deletion that waits for followers.
+_NOT_DELETED: Final = frozenset({1, 35, 42, 44})
+
+
+def surely_not_deleted(code: int) -> bool:
+    """Return True if a deletion of records that failed with this code certainly deleted none."""
+    return code in _NOT_DELETED
+
+
 def surely_not_appended(code: int, acks: int, *, resends: bool = False) -> bool:
     """
     Return True if a produce that failed with this code certainly appended nothing.

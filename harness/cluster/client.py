@@ -134,6 +134,15 @@ class Client(Protocol):
         """Return (offset, value) of all records that a consumer may see; `via` is as for `produce`."""
 
 
+    def delete_records(self, topic: str, partition: int, before: int) -> int:
+        """
+        Delete the records before an offset (-1: all that are committed), and return the low watermark.
+
+        Raises:
+            PreconditionError: the deletion was refused, or was not answered in time.
+        """
+
+
 class InThread:
     """
     A produce in a thread of its own, for clients whose calls block.

@@ -35,7 +35,7 @@ from harness.events.broker import (
     Truncate,
     UnreadableNode,
 )
-from harness.events.client import ClientKilled, ClientStarted, CreateTopic, DeleteTopic, Poll, Produce, Read
+from harness.events.client import ClientKilled, ClientStarted, CreateTopic, DeleteRecords, DeleteTopic, Poll, Produce, Read
 from harness.events.fabric import (
     Close,
     Commanded,
@@ -87,6 +87,7 @@ __all__ = [
     "Cut",
     "Delay",
     "Delayed",
+    "DeleteRecords",
     "DeleteTopic",
     "Done",
     "Double",
@@ -165,6 +166,7 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.CLIENT, "poll"): Poll,
     (Source.CLIENT, "create-topic"): CreateTopic,
     (Source.CLIENT, "delete-topic"): DeleteTopic,
+    (Source.CLIENT, "delete-records"): DeleteRecords,
     (Source.CLIENT, "client-started"): ClientStarted,
     (Source.CLIENT, "client-killed"): ClientKilled,
     (Source.FABRIC, "hold"): Hold,

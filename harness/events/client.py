@@ -34,12 +34,15 @@ class Produce(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read(OfPartition):
-    """A final read from offset 0 to the high watermark; a failed read changes nothing."""
+    """A final read from the log's start to the high watermark; a failed read changes nothing."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL)
     PROCESS: ClassVar[str] = "client-N"
 
     records: tuple[tuple[int, str], ...] | None = field(default=None, metadata=key("on ok: offset and value"))
+    start: int | None = field(
+        default=None, metadata=key("on ok: where the log began, and so did the read; absent for 0")
+    )
     position: int | None = field(default=None, metadata=key("on fail: the offset it reached, if known"))
     high_watermark: int | None = field(default=None, metadata=key("on ok, and on fail together with `position`"))
     error: str = field(default="", metadata=key("on fail"))
@@ -86,6 +89,20 @@ class DeleteTopic(Event):
     PROCESS: ClassVar[str] = "client-N"
 
     topic: str
+    error: str = field(default="", metadata=key("on fail and info"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRecords(OfPartition):
+    """A client deletes a partition's oldest records; on fail it certainly deletes none, on info it may."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
+    PROCESS: ClassVar[str] = "client-N"
+
+    before: int = field(metadata=key("the offset before which; -1 for all that is committed"))
+    low_watermark: int | None = field(
+        default=None, metadata=key("on ok: the smallest log start of the replicas that the leader waits for")
+    )
     error: str = field(default="", metadata=key("on fail and info"))
 
 

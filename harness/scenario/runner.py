@@ -33,7 +33,7 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
-from harness.scenario.steps import Act, Await, Inject, Pass, Produce, Read, Require, Settle
+from harness.scenario.steps import Act, Await, Delete, Inject, Pass, Produce, Read, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
 from harness.workload.plan import Place
 
@@ -210,6 +210,10 @@ class Play:
             case Read(node):
                 self.client.read_all(
                     self.cluster.topic, self.cluster.partition, via=self.cluster.address_of(str(node))
+                )
+            case Delete(before):
+                self.client.delete_records(
+                    self.cluster.topic, self.cluster.partition, self.record_offsets.number(before)
                 )
             case Pass(ms):
                 self._let_pass(float(ms) / 1000)

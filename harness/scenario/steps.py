@@ -92,6 +92,14 @@ class Read(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Delete(Statement):
+    """Delete the records before an offset; done when the ISR has deleted them."""
+
+    before: Offset
+    FORM: ClassVar[Form] = (Word("delete"), Word("records"), Word("before"), Slot("before", OFFSET))
+
+
+@dataclass(frozen=True, slots=True)
 class Pass(Statement):
     """Let time pass: virtual time in the simulator, real time elsewhere."""
 
@@ -257,7 +265,7 @@ class Require(Statement):
 
 
 LinkAct: TypeAlias = Hold | Release | ReleaseAll | Drop | Cut | Delay | Double | Heal | HealAll
-Act: TypeAlias = Produce | Read | Pass | Inject | Settle | LinkAct | Await | Require
+Act: TypeAlias = Produce | Read | Delete | Pass | Inject | Settle | LinkAct | Await | Require
 
 LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     Hold,
@@ -270,4 +278,4 @@ LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     HealAll,
     Heal,
 )
-STEPS: Final[tuple[type[Statement], ...]] = (Produce, Read, Pass, Inject, Settle, Await, Require, *LINK_STEPS)
+STEPS: Final[tuple[type[Statement], ...]] = (Produce, Read, Delete, Pass, Inject, Settle, Await, Require, *LINK_STEPS)

@@ -142,9 +142,9 @@ class ConsumerScript:
         self.positions[ask.place] = max(ask.position, next_offset)
         self._sought.discard(ask.place)
 
-    def out_of_range(self, ask: Ask) -> None:
-        """Go back to the beginning: the log ends below the position (auto.offset.reset=earliest)."""
-        self._seek(ask.place, 0)
+    def out_of_range(self, ask: Ask, start: int = -1) -> None:
+        """Go to the log's start, -1 if unknown: it ends below the position, or starts past it (reset=earliest)."""
+        self._seek(ask.place, max(0, start))
 
     def pause_ms(self) -> float:
         """Return how long to wait before the next poll, in milliseconds."""

@@ -10,6 +10,7 @@ from harness.history.file import Listener
 from harness.model import PreconditionError, UsageError
 from harness.workload.plan import Clients
 from targets.broker.core.messages import TopicPartition
+from targets.simulator.deletion import DeleteRecords
 from targets.simulator.operations import CreateTopic, Operation, Produce, Read
 from targets.simulator.workload import SimWorkload
 from targets.simulator.world import World
@@ -88,12 +89,20 @@ class SimClient:
         return sent.result()
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
-        """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""
+        """Read from the log's start to the high watermark, as a consumer does; a final read of the history."""
         read = self.begin_read(topic, partition, via=via)
         self._await(read)
         if read.error:
             raise PreconditionError(f"read {topic}-{partition}: {read.error}")
         return read.records
+
+    def delete_records(self, topic: str, partition: int, before: int) -> int:
+        """Delete the records before an offset (-1: all that are committed), and return the low watermark."""
+        deletion = DeleteRecords(self._world, self._name(), TopicPartition(topic, partition), before)
+        self._await(deletion)
+        if deletion.error:
+            raise PreconditionError(f"delete records of {topic}-{partition} before {before}: {deletion.error}")
+        return deletion.low_watermark
 
     # --- not blocking ----------------------------------------------------------------------------------------
     def begin_produce(

@@ -160,7 +160,7 @@ class SimConsumer:
         if result.error is not ErrorCode.NONE:
             self._record(OpType.FAIL, replace(asked, error=result.error.name))
             if result.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-                self._script.out_of_range(ask)
+                self._script.out_of_range(ask, result.log_start_offset)
             else:
                 self._metadata.forget(ask.place)
             return

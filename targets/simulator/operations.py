@@ -369,7 +369,7 @@ class Produce(Operation):
 
 
 class Read(Operation):
-    """Read from offset 0 to the high watermark, as a consumer does; records are (offset, value)."""
+    """Read from the log's start to the high watermark, as a consumer does; records are (offset, value)."""
 
     def __init__(self, world: World, name: str, tp: TopicPartition, *, via: str = "") -> None:
         """Create the operation."""
@@ -377,7 +377,7 @@ class Read(Operation):
         self.records: list[tuple[int, str]] = []
         self._tp = tp
         self._event = events.Read(topic=tp.topic, partition=tp.partition)
-        self._position = 0
+        self._start = self._position = 0
         self._end: int | None = None
         self._saw = "no node was asked"
         self.record(OpType.INVOKE, self._event)
@@ -396,6 +396,10 @@ class Read(Operation):
         """Continue to the first answer's high watermark; after a refusal look for the leader again."""
         assert isinstance(response, FetchResponse), f"{response!r} is not an answer to a Fetch request"
         result = response.results[0]
+        if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and 0 == self._position < result.log_start_offset:
+            self._start = self._position = result.log_start_offset
+            self.ask()
+            return
         if result.error is not ErrorCode.NONE:
             self._saw = f"{result.error.name} at {self._position}"
             if result.error in MOVED:
@@ -416,7 +420,8 @@ class Read(Operation):
                 self._saw = f"nothing at {self._position}"
                 self.ask_later()
             return
-        self.record(OpType.OK, replace(self._event, records=tuple(self.records), high_watermark=self._end))
+        records, start = tuple(self.records), self._start or None
+        self.record(OpType.OK, replace(self._event, records=records, start=start, high_watermark=self._end))
         self.end()
 
     def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002

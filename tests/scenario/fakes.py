@@ -142,6 +142,10 @@ class FakeClient:
         self.end += len(values)
         return list(range(self.end - len(values), self.end))
 
+    def delete_records(self, _topic: str, _partition: int, before: int) -> int:
+        self.sent.append(("delete records", before))
+        return before
+
     def read_all(self, _topic: str, _partition: int) -> list[tuple[int, str]]:
         self.sent.append(("read",))
         return []

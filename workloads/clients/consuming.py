@@ -31,7 +31,7 @@ from workloads.clients.network import BACKOFF_S, Network
 
 # How long a node has for its answer, beyond the time that it may wait for records.
 ANSWER_S_MAX: Final = 1.0
-_FIRST_VERSION: Final = 4
+_FIRST_VERSION: Final = 5
 _ZSTD_VERSION: Final = 10
 
 
@@ -120,15 +120,16 @@ class Consumer:
             error, records, next_offset = opened(fetched.records, ask.position)
         if error:
             self._history.record(self._process, OpType.FAIL, replace(poll, error=error))
-            self._refused(ask, fetched.error)
+            self._refused(ask, fetched)
             return
         answered = replace(poll, records=tuple(records), high_watermark=fetched.high_watermark)
         self._history.record(self._process, OpType.OK, answered)
         self._script.took(ask, records, next_offset)
 
-    def _refused(self, ask: Ask, error: ErrorCode) -> None:
+    def _refused(self, ask: Ask, fetched: questions.Fetched) -> None:
+        error = fetched.error
         if error is ErrorCode.offset_out_of_range:
-            self._script.out_of_range(ask)
+            self._script.out_of_range(ask, fetched.log_start)
         elif error is ErrorCode.unsupported_compression_type:
             self._version = _ZSTD_VERSION  # releases before zstd know no such version, so it is not the first
         elif error.value in MOVED and self._plan.via is Via.LEADER:

@@ -23,9 +23,9 @@ from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
-from harness.events import Produce, Read
+from harness.events import DeleteRecords, Produce, Read
 from harness.history.file import History
-from harness.kafka_errors import MOVED, surely_not_appended
+from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
 from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 from harness.workload.plan import Clients, Library
@@ -208,7 +208,7 @@ class LibrdkafkaClient:
         )
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
-        """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""
+        """Read from the log's start to the high watermark, as a consumer does; a final read of the history."""
         self._refuse(via)
         process = f"client-{next(self._numbers)}"
         asked = Read(topic=topic, partition=partition)
@@ -216,22 +216,48 @@ class LibrdkafkaClient:
         deadline = time.monotonic() + limits.CLIENT_OPERATION_S_MAX
         while True:
             try:
-                records, end = self._read(process, TopicPartition(topic, partition, 0))
+                records, start, end = self._read(process, TopicPartition(topic, partition))
             except KafkaException as error:
                 # The broker led a moment ago, or does not know the new leader yet: ask again, as a consumer does.
                 if error.args[0].code() in MOVED and time.monotonic() < deadline:
                     continue
                 self.history.record(process, OpType.FAIL, replace(asked, error=str(error)))
                 raise PreconditionError(f"read {topic}-{partition}: {error}") from error
-            self.history.record(process, OpType.OK, replace(asked, records=tuple(records), high_watermark=end))
+            read = replace(asked, records=tuple(records), start=start or None, high_watermark=end)
+            self.history.record(process, OpType.OK, read)
             return records
 
-    def _read(self, group: str, place: TopicPartition) -> tuple[list[tuple[int, str]], int]:
+    def delete_records(self, topic: str, partition: int, before: int) -> int:
+        """
+        Delete the records before an offset (-1: all that are committed), and return the low watermark.
+
+        Raises:
+            PreconditionError: the deletion was refused, or was not answered in time; the history has which.
+        """
+        process = f"client-{next(self._numbers)}"
+        asked = DeleteRecords(topic=topic, partition=partition, before=before)
+        self.history.record(process, OpType.INVOKE, asked)
+        place = TopicPartition(topic, partition, before)
+        within_s = limits.CLIENT_OPERATION_S_MAX
+        try:
+            found = AdminClient(self._config()).delete_records(
+                [place], request_timeout=within_s, operation_timeout=within_s
+            )
+            low = int(found[place].result(timeout=within_s).low_watermark)
+        except (KafkaException, TimeoutError) as error:
+            code = error.args[0].code() if isinstance(error, KafkaException) else KafkaError._TIMED_OUT
+            type_ = OpType.FAIL if surely_not_deleted(code) else OpType.INFO
+            self.history.record(process, type_, replace(asked, error=str(error)))
+            raise PreconditionError(f"delete records of {topic}-{partition} before {before}: {error}") from error
+        self.history.record(process, OpType.OK, replace(asked, low_watermark=low))
+        return low
+
+    def _read(self, group: str, place: TopicPartition) -> tuple[list[tuple[int, str]], int, int]:
         consumer = Consumer({**self._config(), "group.id": group, "enable.auto.commit": False})
         try:
-            end = consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)[1]
-            consumer.assign([place])
-            return self._read_to(consumer, end), end
+            start, end = consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)
+            consumer.assign([TopicPartition(place.topic, place.partition, start)])
+            return self._read_to(consumer, end), start, end
         except KafkaException:
             # An immediate retry would get the same error; the poll lets the library learn the new leader.
             consumer.poll(POLL_S)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
 
-from harness.kafka_errors import surely_not_appended
+from harness.kafka_errors import surely_not_appended, surely_not_deleted
 from harness.model import OpType
 from workloads.clients.connection import NoAnswer, NotSent
 from workloads.clients.questions import Produced
@@ -38,3 +38,10 @@ def outcome_of(produced: Produced | None, acks: int) -> Outcome:
 def outcome_without(error: NotSent | NoAnswer) -> Outcome:
     """Return the outcome of a request without an answer: it failed only if it was never sent."""
     return Outcome(type=OpType.FAIL if isinstance(error, NotSent) else OpType.INFO, error=str(error))
+
+
+def deleted_outcome(error: ErrorCode) -> OpType:
+    """Return the outcome of a deletion of records that was answered with this code."""
+    if error is ErrorCode.none:
+        return OpType.OK
+    return OpType.FAIL if surely_not_deleted(error.value) else OpType.INFO

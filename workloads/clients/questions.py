@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-import kio.schema.fetch.v4.request as fetch_v4_request
-import kio.schema.fetch.v4.response as fetch_v4_response
+import kio.schema.delete_records.v0.request as delete_records_v0_request
+import kio.schema.delete_records.v0.response as delete_records_v0_response
+import kio.schema.fetch.v5.request as fetch_v5_request
+import kio.schema.fetch.v5.response as fetch_v5_response
 import kio.schema.fetch.v10.request as fetch_v10_request
 import kio.schema.fetch.v10.response as fetch_v10_response
+import kio.schema.list_offsets.v1.request as list_offsets_v1_request
+import kio.schema.list_offsets.v1.response as list_offsets_v1_response
 import kio.schema.metadata.v4.request as metadata_v4_request
 import kio.schema.metadata.v4.response as metadata_v4_response
 import kio.schema.produce.v3.request as produce_v3_request
@@ -33,10 +37,13 @@ _PRODUCE: Final[dict[int, tuple[Any, Any]]] = {
     7: (produce_v7_request, produce_v7_response),
 }
 _FETCH: Final[dict[int, tuple[Any, Any]]] = {
-    4: (fetch_v4_request, fetch_v4_response),
+    5: (fetch_v5_request, fetch_v5_response),
     10: (fetch_v10_request, fetch_v10_response),
 }
 _METADATA: Final[tuple[Any, Any]] = (metadata_v4_request, metadata_v4_response)
+_DELETE_RECORDS: Final[tuple[Any, Any]] = (delete_records_v0_request, delete_records_v0_response)
+_LIST_OFFSETS: Final[tuple[Any, Any]] = (list_offsets_v1_request, list_offsets_v1_response)
+_EARLIEST: Final = -2
 
 T = TypeVar("T")
 
@@ -65,10 +72,15 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The bytes of whole batches; the first may begin before the requested offset."""
+    """
+    The bytes of whole batches; the first may begin before the requested offset.
+
+    log_start is -1 where a broker does not tell, as Apache Kafka's beside an error.
+    """
 
     error: ErrorCode
     high_watermark: int
+    log_start: int
     records: bytes
 
 
@@ -155,7 +167,7 @@ def produce_each(
 
 def fetch(connection: Connection, topic: str, partition: int, offset: int) -> Fetched:
     """Fetch from an offset as a consumer does, waiting a little when there is no data yet."""
-    found = _fetch(connection, topic, partition, offset, 4)
+    found = _fetch(connection, topic, partition, offset, 5)
     if found.error is ErrorCode.unsupported_compression_type:
         found = _fetch(connection, topic, partition, offset, 10)
     return found
@@ -178,7 +190,7 @@ def fetch_each(
     Fetch from an offset of each of these partitions, all in one request, as a consumer does.
 
     Args:
-        version: 4, or 10, which zstd needs (KIP-110).
+        version: 5, or 10, which zstd needs (KIP-110).
         wait_ms: how long the broker may wait if it has no data.
         max_bytes: the limit of the answer, and of each partition's data.
     """
@@ -205,12 +217,53 @@ def fetch_each(
     results = [
         (
             Place(of_topic.topic, each.partition_index),
-            Fetched(error=each.error_code, high_watermark=each.high_watermark, records=bytes(each.records or b"")),
+            Fetched(
+                error=each.error_code,
+                high_watermark=each.high_watermark,
+                log_start=each.log_start_offset,
+                records=bytes(each.records or b""),
+            ),
         )
         for of_topic in _listed(found.responses)
         for each in _listed(of_topic.partitions)
     ]
     return _each(results, offsets)
+
+
+def earliest(connection: Connection, topic: str, partition: int) -> int:
+    """Return where a partition's log starts, -1 if its leader does not say."""
+    request, response = _LIST_OFFSETS
+    asked = request.ListOffsetsPartition(partition_index=partition, timestamp=_EARLIEST)
+    topics = (request.ListOffsetsTopic(name=topic, partitions=(asked,)),)
+    found = connection.ask(
+        request.ListOffsetsRequest(replica_id=_CONSUMER, topics=topics), response.ListOffsetsResponse
+    )
+    (of_topic,) = the_one(found.topics)
+    (each,) = the_one(of_topic.partitions)
+    return int(each.offset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The answer to a deletion of records; low_watermark is -1 on error."""
+
+    error: ErrorCode
+    low_watermark: int
+
+
+def delete_records(
+    connection: Connection, topic: str, partition: int, before: int, *, timeout_s: float
+) -> Deleted:
+    """Ask a leader, once, to delete the records before an offset (-1: all that are committed)."""
+    request, response = _DELETE_RECORDS
+    part = request.DeleteRecordsPartition(partition_index=partition, offset=before)
+    asked = request.DeleteRecordsRequest(
+        topics=(request.DeleteRecordsTopic(name=topic, partitions=(part,)),), timeout=timedelta(seconds=timeout_s)
+    )
+    found = connection.ask(asked, response.DeleteRecordsResponse)
+    (of_topic,) = the_one(found.topics)
+    (each,) = the_one(of_topic.partitions)
+    return Deleted(error=each.error_code, low_watermark=each.low_watermark)
 
 
 def shown(assignments: Sequence[Sequence[int]]) -> str:

@@ -25,7 +25,7 @@ from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
-from harness.events import Produce, Read
+from harness.events import DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED
 from harness.logdir.codec import CodecError
@@ -37,7 +37,7 @@ from workloads.clients import questions, topics
 from workloads.clients.batches import write_batch
 from workloads.clients.beginning import begin
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
-from workloads.clients.outcomes import Outcome, outcome_of, outcome_without
+from workloads.clients.outcomes import Outcome, deleted_outcome, outcome_of, outcome_without
 from workloads.clients.producing import BROKERS_SHARE
 
 # After so many empty answers below the high watermark the read ends: the high watermark may lie inside a batch,
@@ -53,6 +53,7 @@ class _Reading:
     """A read's progress: the next offset, its end (None while unknown), and the last error."""
 
     records: list[tuple[int, str]] = field(default_factory=list)
+    start: int = 0
     position: int = 0
     end: int | None = None
     empty: int = 0
@@ -187,7 +188,7 @@ class RawClient:
 
     # --- read ------------------------------------------------------------------------------------------------
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
-        """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""
+        """Read from the log's start to the high watermark, as a consumer does; a final read of the history."""
         process = self._process()
         asked = Read(topic=topic, partition=partition)
         self.history.record(process, OpType.INVOKE, asked)
@@ -201,7 +202,8 @@ class RawClient:
             failed = replace(asked, position=position, high_watermark=reading.end, error=str(error))
             self.history.record(process, OpType.FAIL, failed)
             raise PreconditionError(f"read {topic}-{partition}: {error}") from error
-        read = replace(asked, records=tuple(reading.records), high_watermark=reading.end)
+        records, start = tuple(reading.records), reading.start or None
+        read = replace(asked, records=records, start=start, high_watermark=reading.end)
         self.history.record(process, OpType.OK, read)
         return reading.records
 
@@ -216,6 +218,10 @@ class RawClient:
                     if fetched.error.value in MOVED:
                         reading.saw = f"{leader}: {fetched.error.name.upper()} at {reading.position}"
                         return False
+                    if fetched.error is ErrorCode.offset_out_of_range and not reading.position:
+                        reading.start = reading.position = questions.earliest(connection, topic, partition)
+                        if reading.start > 0:
+                            continue
                     if fetched.error is not ErrorCode.none:
                         raise PreconditionError(f"{leader}: {fetched.error.name.upper()} at {reading.position}")
                     reading.end = fetched.high_watermark if reading.end is None else reading.end
@@ -229,6 +235,35 @@ class RawClient:
             reading.saw = str(error)
             return False
         return True
+
+    # --- delete records --------------------------------------------------------------------------------------
+    def delete_records(self, topic: str, partition: int, before: int) -> int:
+        """
+        Delete the records before an offset (-1: all that are committed), and return the low watermark.
+
+        Raises:
+            PreconditionError: the deletion was refused, or was not answered in time; the history has which.
+        """
+        process = self._process()
+        deadline = time.monotonic() + self.timeout_s
+        asked = DeleteRecords(topic=topic, partition=partition, before=before)
+        self.history.record(process, OpType.INVOKE, asked)
+        try:
+            leader = self._find(process, deadline, topic, partition, lambda found: found.leader)
+            with Connection(leader, process, deadline) as connection:
+                deleted = questions.delete_records(
+                    connection, topic, partition, before, timeout_s=left(deadline) * BROKERS_SHARE
+                )
+        except (NotSent, NoAnswer) as error:
+            type_, error_text = outcome_without(error).type, str(error)
+        else:
+            error_text = "" if deleted.error is ErrorCode.none else deleted.error.name.upper()
+            type_ = deleted_outcome(deleted.error)
+        if type_ is not OpType.OK:
+            self.history.record(process, type_, replace(asked, error=error_text))
+            raise PreconditionError(f"delete records of {topic}-{partition} before {before}: {error_text}")
+        self.history.record(process, type_, replace(asked, low_watermark=deleted.low_watermark))
+        return deleted.low_watermark
 
     # --- who is asked ----------------------------------------------------------------------------------------
     def _find(

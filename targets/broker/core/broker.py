@@ -12,6 +12,7 @@ from targets.broker.core import (
     command_queue,
     controller,
     damage,
+    deletions,
     fetches,
     follower,
     isr,
@@ -44,6 +45,7 @@ from targets.broker.core.events import (
 from targets.broker.core.fetcher import AwaitLeader
 from targets.broker.core.messages import (
     CreateTopicsRequest,
+    DeleteRecordsRequest,
     DeleteTopicsRequest,
     FetchRequest,
     LeaderAndIsrRequest,
@@ -130,6 +132,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             replicas.on_command(core, caller, request)
         case FetchRequest():
             leader.on_fetch(core, caller, request)
+            for part in request.partitions if core.state.deletions else ():
+                deletions.complete(core, part.tp)
         case ProduceRequest():
             leader.on_produce(core, caller, request)
         case OffsetForLeaderEpochRequest():
@@ -142,6 +146,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             topics.on_create_topics(core, caller, request)
         case DeleteTopicsRequest():
             topics.on_delete_topics(core, caller, request)
+        case DeleteRecordsRequest():
+            deletions.on_delete_records(core, caller, request)
         case _:
             assert_never(request)
 
@@ -192,6 +198,7 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             _on_membership(core, event, continuation)
     if isinstance(continuation, isr.AwaitIsrWrite | isr.AwaitIsrRead) and continuation.tp in core.state.replicas:
         leader.advance_high_watermark(core, core.state.replicas[continuation.tp])
+        deletions.complete(core, continuation.tp)
 
 
 def _on_part(core: Core, rest: AwaitRest, event: ZkAnswered) -> None:
@@ -267,6 +274,7 @@ def _on_hungup(core: Core, connection: int) -> None:
     for number in core.state.produces.of_connection(connection):
         core.state.produces.pop(number)
         core.state.timers.drop(("produce", number))
+    deletions.drop(core, connection)
     if core.state.early:
         # The controller sends it again while this broker is registered.
         core.state.early = [command for command in core.state.early if command[0].connection != connection]
@@ -292,6 +300,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             fetches.on_fetch_timeout(core, number)
         case ("produce", int(number)):
             leader.on_produce_timeout(core, number)
+        case ("delete-records", int(number)):
+            deletions.on_timeout(core, number)
         case ("fetch-retry", tp, int(generation)):
             replica = core.state.replicas.get(tp)
             if replica is not None and replica.generation == generation:

@@ -47,9 +47,10 @@ class AwaitIsrRead:
     isr: tuple[int, ...]
 
 
-def note_fetch(core: Core, replica: Replica, follower: int, offset: int) -> None:
-    """Record a follower's fetch offset as its log end, and note when it is caught up (Kafka's two cases)."""
+def note_fetch(core: Core, replica: Replica, follower: int, offset: int, start: int) -> None:
+    """Record a follower's log end and start, and note when it is caught up (Kafka's two cases)."""
     progress = replica.progress[follower]
+    progress.start = start
     if offset >= replica.log.end_offset:
         progress.caught_up_ns = max(progress.caught_up_ns, core.now_ns)
     elif offset >= progress.leader_end_at_last_fetch:

@@ -232,7 +232,7 @@ def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartiti
     passed = fence(replica, part.current_leader_epoch) is ErrorCode.NONE
     counts = passed or not core.rules.fence_high_watermark
     if counts:
-        isr.note_fetch(core, replica, follower, part.fetch_offset)
+        isr.note_fetch(core, replica, follower, part.fetch_offset, part.log_start_offset)
     if passed or not core.rules.fence_isr_join:
         isr.maybe_expand(core, replica, follower, part.fetch_offset)
     if counts:

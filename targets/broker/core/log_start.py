@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from targets.broker.core import damage, leader
+from targets.broker.core import damage, fetches, leader
 from targets.broker.core.state import Core, Replica
 
 
@@ -18,6 +18,7 @@ class StartReason(StrEnum):
     """Why a log's start moved; histories contain these words."""
 
     LEADER = "leader"
+    DELETE_RECORDS = "delete-records"
 
 
 def advance_start(core: Core, replica: Replica, to: int, reason: StartReason) -> None:
@@ -35,6 +36,8 @@ def advance_start(core: Core, replica: Replica, to: int, reason: StartReason) ->
         leader.write_epochs(core, replica)
     damage.start_moved(replica)
     core.observe_replica("log-start", replica, **{"from": before, "to": moved}, reason=reason.value)
+    fetches.wake(core, replica.tp)  # who waits below the start waits in vain
+
 
 
 def follow_leader(core: Core, replica: Replica, leaders: int) -> None:

@@ -384,6 +384,39 @@ class DeleteTopicsRequest:
     timeout_ms: int
 
 
+# --- deletion of records -----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePartition:
+    """Delete the records before an offset; -1: all that are committed (KIP-107)."""
+
+    tp: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRecordsRequest:
+    """Partitions whose oldest records are to be deleted."""
+
+    partitions: tuple[DeletePartition, ...]
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteResult:
+    """low_watermark is the smallest log start of the ISR, -1 on error."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    low_watermark: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRecordsResponse:
+    """One result for every requested partition."""
+
+    results: tuple[DeleteResult, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicErrors:
     """The answer to CreateTopics and DeleteTopics: an error code and a text for every topic."""
@@ -402,6 +435,7 @@ Request: TypeAlias = (
     | MetadataRequest
     | CreateTopicsRequest
     | DeleteTopicsRequest
+    | DeleteRecordsRequest
 )
 Response: TypeAlias = (
     ProduceResponse
@@ -412,4 +446,5 @@ Response: TypeAlias = (
     | StopReplicaResponse
     | MetadataResponse
     | TopicErrors
+    | DeleteRecordsResponse
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from targets.broker.core import fetches, follower, leader
+from targets.broker.core import deletions, fetches, follower, leader
 from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.fences import is_same_topic
@@ -113,6 +113,7 @@ def stop_replica(core: Core, tp: TopicPartition) -> None:
     core.observe_replica("stopped", replica)
     fetches.wake(core, tp)
     leader.complete_produces(core, tp)
+    deletions.complete(core, tp)
 
 
 def on_broker_startup(
@@ -238,6 +239,7 @@ def _apply(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool
     if was_leader:
         fetches.wake(core, replica.tp)
         leader.complete_produces(core, replica.tp)
+        deletions.complete(core, replica.tp)
 
 
 def _follows_already(core: Core, replica: Replica, command: LeaderAndIsr) -> bool:

@@ -127,9 +127,10 @@ class Phase(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What the leader knows of a follower: its log end (-1: nothing yet) and when it was last caught up."""
+    """What the leader knows of a follower: its log's end and start (-1: nothing yet), when it was last caught up."""
 
     end: int = -1
+    start: int = -1
     caught_up_ns: int = 0
     last_fetch_ns: int = 0
     leader_end_at_last_fetch: int = 0
@@ -193,6 +194,21 @@ class WaitingProduce:
 
 
 @dataclass(slots=True, kw_only=True)
+class WaitingDeletion:
+    """A DeleteRecords that waits for the ISR: partition -> where the logs of its members must start."""
+
+    caller: Caller
+    required: dict[TopicPartition, int]
+    done: dict[TopicPartition, tuple[ErrorCode, int]]
+    order: tuple[TopicPartition, ...]
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Return every partition whose records are to be deleted."""
+        return self.order
+
+
+@dataclass(slots=True, kw_only=True)
 class WaitingFetch:
     """
     A fetch that waits for bytes.
@@ -251,6 +267,7 @@ class State:
     timers: Timers = field(default_factory=Timers)
     produces: Waits[WaitingProduce] = field(default_factory=Waits)
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
+    deletions: Waits[WaitingDeletion] = field(default_factory=Waits)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
     # what commands deleted before this process had read ZooKeeper: replicas, each with its topic's id; and whether

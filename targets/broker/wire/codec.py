@@ -28,7 +28,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
 )
 from targets.broker.limits import Limits
-from targets.broker.wire import admin, control, fetch, handshake, offsets, produce, versions
+from targets.broker.wire import admin, control, deletion, fetch, handshake, offsets, produce, versions
 from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import entity_bytes, is_flexible, read_entity, request_type, response_type
 from targets.broker.wire.frames import correlation_of
@@ -119,6 +119,9 @@ _APIS: Final[Mapping[int, _Api]] = {
     ),
     versions.DELETE_TOPICS: _Api(
         read_request=admin.read_delete_request, write_response=admin.write_delete_response
+    ),
+    versions.DELETE_RECORDS: _Api(
+        read_request=deletion.read_delete_records_request, write_response=deletion.write_delete_records_response
     ),
     versions.OFFSET_FOR_LEADER_EPOCH: _Api(
         read_request=offsets.read_epoch_request,

@@ -38,7 +38,7 @@ def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
     """Convert kio's entity to the core's request."""
     return ListOffsetsRequest(
         replica_id=entity.replica_id,
-        partitions=_once(
+        partitions=once(
             ListOffsetsPartition(
                 tp=TopicPartition(topic.name, partition.partition_index),
                 timestamp=partition.timestamp,
@@ -51,7 +51,7 @@ def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
     )
 
 
-def _once(items: Iterable[P]) -> tuple[P, ...]:
+def once(items: Iterable[P]) -> tuple[P, ...]:
     """Keep one entry for each partition, the last: a partition that is named twice is answered once."""
     return tuple({item.tp: item for item in items}.values())
 
@@ -118,7 +118,7 @@ def read_epoch_request(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpoc
     """Convert the entity to the core's questions (KIP-101, step 4.2)."""
     return OffsetForLeaderEpochRequest(
         replica_id=getattr(entity, "replica_id", -2),
-        questions=_once(
+        questions=once(
             EpochQuestion(
                 tp=TopicPartition(topic.topic, partition.partition),
                 leader_epoch=partition.leader_epoch,

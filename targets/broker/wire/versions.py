@@ -31,6 +31,7 @@ FIND_COORDINATOR: Final = 10
 API_VERSIONS: Final = 18
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
+DELETE_RECORDS: Final = 21
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 
 # What only the controller may ask for.
@@ -107,6 +108,14 @@ ROWS: Final[Rows] = MappingProxyType(
             Row(key=API_VERSIONS, name="api_versions", first=0, last=3, advertised_first=0),
             Row(key=CREATE_TOPICS, name="create_topics", first=2, last=4, advertised_first=2),
             Row(key=DELETE_TOPICS, name="delete_topics", first=1, last=3, advertised_first=1),
+            Row(
+                key=DELETE_RECORDS,
+                name="delete_records",
+                first=0,
+                last=1,
+                advertised_first=0,
+                peer=_under(hw=NOT_KNOWN, kip101=1, kip279=1, kip320=1),  # KIP-107, in 0.11.0
+            ),
             Row(
                 key=OFFSET_FOR_LEADER_EPOCH,
                 name="offset_for_leader_epoch",
