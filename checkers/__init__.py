@@ -15,6 +15,7 @@ from checkers.rules import (
     contents,
     controllers,
     corrupt,
+    deleted,
     diverged,
     epochs,
     exited,
@@ -256,6 +257,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="High watermarks that fall at a leader, pass a log's end or the ISR's, or fall between reads.",
         source="Kafka Replication Design V3, F and G; KAFKA-8400; KAFKA-9491",
         kinds=high_watermark.KINDS,
+    ),
+    "deleted": Checker(
+        name="deleted",
+        needs=((Source.LOG,),),
+        rule=deleted.deleted,
+        doc="Logs that lost their oldest records before that was asked for, or had them again.",
+        source="KIP-107; KAFKA-5634",
+        kinds=deleted.KINDS,
     ),
     "generations": Checker(
         name="generations",

@@ -81,6 +81,8 @@ class Kind(StrEnum):
     WRONG_LEADER = "wrong-leader"
     WRONG_ISR = "wrong-isr"
     WRONG_HIGH_WATERMARK = "wrong-high-watermark"
+    DELETED_EARLY = "deleted-early"
+    UNDELETED = "undeleted"
     WRONG_TOPIC = "wrong-topic"
     OLD_GENERATION = "old-generation"
     STUCK = "stuck"
@@ -98,6 +100,7 @@ class Kind(StrEnum):
     ORACLE_FOLLOWER_HIGH_WATERMARK = "oracle-follower-high-watermark"
     ORACLE_SERVED = "oracle-served"
     ORACLE_CHECKPOINT = "oracle-checkpoint"
+    ORACLE_LOG_START = "oracle-log-start"
     ORACLE_OFFICE = "oracle-office"
     ORACLE_ANSWERS = "oracle-answers"
     ORACLE_REST = "oracle-rest"
@@ -117,6 +120,7 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_FOLLOWER_HIGH_WATERMARK,
         Kind.ORACLE_SERVED,
         Kind.ORACLE_CHECKPOINT,
+        Kind.ORACLE_LOG_START,
         Kind.ORACLE_OFFICE,
         Kind.ORACLE_ANSWERS,
         Kind.ORACLE_REST,
@@ -159,6 +163,8 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.WRONG_LEADER: Verdict.INVALID,
     Kind.WRONG_ISR: Verdict.INVALID,
     Kind.WRONG_HIGH_WATERMARK: Verdict.INVALID,
+    Kind.DELETED_EARLY: Verdict.INVALID,
+    Kind.UNDELETED: Verdict.INVALID,
     Kind.WRONG_TOPIC: Verdict.INVALID,
     Kind.OLD_GENERATION: Verdict.INVALID,
     Kind.STUCK: Verdict.HANG,

@@ -7,9 +7,10 @@ Source:  KIP-101; hachikuji/kafka-specification, StrongIsr.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checkers.facts.copies import copies_of
+from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact, select
 from checkers.facts.replica_log import UNKNOWN, Piece, Replay, ReplicaLog
 from harness.events import Follower, HighWatermark, Leader, Started
@@ -75,6 +76,15 @@ def commit_of(ops: Sequence[Op], offset: int, origin: int) -> Op | None:
         if commit.first <= offset < commit.end:
             return commit.op
     return None
+
+
+@fact
+def kept_commits(ops: Sequence[Op]) -> list[Commit]:
+    """Return the commits without what was deleted on purpose at any time: nobody may ask for that."""
+    gone, commits = deleted_before(ops), commits_of(ops)
+    if not gone:
+        return commits
+    return [replace(each, first=max(each.first, gone)) for each in commits if each.end > gone]
 
 
 @fact

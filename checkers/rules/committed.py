@@ -16,7 +16,7 @@ import numpy as np
 
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records, last_fetch, written_by
-from checkers.facts.committed import Commit, commits_by_origin, commits_of
+from checkers.facts.committed import Commit, kept_commits
 from checkers.facts.copies import copied, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
@@ -81,7 +81,7 @@ def committed(ops: Sequence[Op]) -> list[Anomaly]:
     """
     if not copies_of(ops).reported:
         return seen_without(ops)
-    commits = commits_of(ops)
+    commits = kept_commits(ops)
     if not commits:
         return []
     found = [*_taken(ops), *_joined(ops, commits)]
@@ -91,7 +91,9 @@ def committed(ops: Sequence[Op]) -> list[Anomaly]:
 # --- copies that ended, and members that joined --------------------------------------------------------------
 def _taken(ops: Sequence[Op]) -> Iterator[_Missing]:
     """Yield what members of the ISR lost of committed records, though no fault took it."""
-    by_origin = commits_by_origin(ops)
+    by_origin: dict[int, list[Commit]] = {}
+    for commit in kept_commits(ops):
+        by_origin.setdefault(commit.origin, []).append(commit)
     logs: dict[str, ReplicaLog] = {}
     begun: dict[tuple[str, int], int] = {}
     for change in copies_of(ops).in_order:

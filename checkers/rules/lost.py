@@ -14,6 +14,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records
 from checkers.facts.copies import copies_of
+from checkers.facts.deleted import deleted_before
 from checkers.facts.fates import fates_of
 from checkers.facts.kept import must_hold
 from checkers.facts.rot import damaged_alone
@@ -119,7 +120,7 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
     read, shown = reads[-1] if reads else (None, None)
     missing = [
         (acked, where)
-        for acked, where in _missing(acked_records(ops), log, shown)
+        for acked, where in _missing(acked_records(ops), log, shown, deleted_before(ops))
         if where != "log" or log is None or not damaged_alone(ops, log, acked.offset, acked.value)
     ]
     losses = [
@@ -149,18 +150,20 @@ def _had(ops: Sequence[Op], loss: Loss, log: FinalLog) -> bool:
     return must_hold(ops, log, (loss.record.offset, loss.record.value), loss.record.written)
 
 
-def _missing(acked: Iterable[Acked], log: FinalLog | None, read: Read | None) -> list[tuple[Acked, str]]:
+def _missing(
+    acked: Iterable[Acked], log: FinalLog | None, read: Read | None, deleted: int
+) -> list[tuple[Acked, str]]:
     """Return the records that are missing, with where they are missing: in the final "log" or the "read"."""
     held = {(record.offset, record.value) for record in log.records.values()} if log else set()
     values = {value for _, value in held}
-    start = log.start if log else 0
+    start = max(deleted, log.start if log else 0)
     shown = frozenset(read.records or ()) if read else frozenset()
     readable = (read.high_watermark or 0) if read else 0
     missing: list[tuple[Acked, str]] = []
     for each in acked:
         there = (each.offset, each.value)
         if 0 <= each.offset < start:
-            continue  # retention or DeleteRecords removed it
+            continue  # retention or DeleteRecords removed it; `deleted` judges whether it should have
         if log is not None and not (there in held if each.offset >= 0 else each.value in values):
             missing.append((each, "log"))
         elif 0 <= each.offset < readable and there not in shown:

@@ -82,6 +82,15 @@ KINDS: Final = (
         source="KIP-101, steps 3, 4.4 and 4.7.1",
     ),
     Definition(
+        kind=Kind.ORACLE_LOG_START,
+        formula="at a step: the start of log(n) falls, and the log does not end below it; or n does not lead, and "
+        "log(n) starts past every start that a leader's log ever had",
+        words="The simulator saw a log that forgot where it starts, or a follower that deleted before its leader.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="KIP-107; Kafka's log-start-offset-checkpoint",
+    ),
+    Definition(
         kind=Kind.ORACLE_OFFICE,
         formula="at a step: n commands or decides though it was told that its session lost the office; or "
         "leaderAndISR is written by neither the winner of the newest controller epoch nor the leader, "

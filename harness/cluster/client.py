@@ -133,7 +133,6 @@ class Client(Protocol):
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
         """Return (offset, value) of all records that a consumer may see; `via` is as for `produce`."""
 
-
     def delete_records(self, topic: str, partition: int, before: int) -> int:
         """
         Delete the records before an offset (-1: all that are committed), and return the low watermark.

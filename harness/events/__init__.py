@@ -35,7 +35,16 @@ from harness.events.broker import (
     Truncate,
     UnreadableNode,
 )
-from harness.events.client import ClientKilled, ClientStarted, CreateTopic, DeleteRecords, DeleteTopic, Poll, Produce, Read
+from harness.events.client import (
+    ClientKilled,
+    ClientStarted,
+    CreateTopic,
+    DeleteRecords,
+    DeleteTopic,
+    Poll,
+    Produce,
+    Read,
+)
 from harness.events.fabric import (
     Close,
     Commanded,

@@ -153,7 +153,9 @@ class LogStart(OfPartition):
 
     start: int = field(metadata=key("log start offset before", name="from"))
     to: int
-    reason: str = field(metadata=key("`leader`: the leader's log starts there"))
+    reason: str = field(
+        metadata=key("`delete-records`: a client asked for it; `leader`: the leader's log starts there")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -278,4 +278,7 @@ LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     HealAll,
     Heal,
 )
-STEPS: Final[tuple[type[Statement], ...]] = (Produce, Read, Delete, Pass, Inject, Settle, Await, Require, *LINK_STEPS)
+STEPS: Final[tuple[type[Statement], ...]] = (
+    *(Produce, Read, Delete, Pass, Inject, Settle, Await, Require),
+    *LINK_STEPS,
+)

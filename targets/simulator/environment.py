@@ -33,6 +33,7 @@ from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of
 from targets.simulator.administrator import Administrator
 from targets.simulator.client import SimClient
+from targets.simulator.deleter import Deleter
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
@@ -106,6 +107,8 @@ class SimEnvironment:
                 places = [(partition.place, partition.replicas) for partition in cluster.partitions]
                 last_line = spec.scenario.steps[-1].line
                 history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
+                deleted = [place for place, _ in places]
+                history.listeners.append(Deleter(world, spec.seed, deleted, last_line).listen)
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
                 history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]

@@ -21,6 +21,11 @@ def written(node: Node, content: Epochs, given: Given) -> Iterator[str]:
         length = node.files.pop(0) if node.files else None
         if length != len(_file(content)):
             yield f"wrote the epochs {text_of(content)}, and flushed {length or 0} bytes of {len(_file(content))}"
+    due, node.trims = node.trims, None
+    if due is not None:
+        if content != due:
+            yield f"wrote the epochs {text_of(content)}, where its log's start left {text_of(due)},"
+        return
     if before is None:
         return
     for old, new in zip(before, content, strict=False):
@@ -36,6 +41,22 @@ def written(node: Node, content: Epochs, given: Given) -> Iterator[str]:
     added = content[-1] if len(content) > same else None
     # A cut rewrites the start of the newest epoch that stays.
     node.fresh = None if added is None or (before and added[0] == before[-1][0]) else added
+
+
+def moved(node: Node, start: int) -> Iterator[str]:
+    """Note that a log starts further up: the epochs before that are folded into one, of the record there."""
+    yield from untrimmed(node)
+    held = [entry for entry in node.epochs or () if entry[1] <= start]
+    if held:
+        left = ((held[-1][0], start), *(node.epochs or ())[len(held) :])
+        node.trims = left if left != node.epochs else None
+
+
+def untrimmed(node: Node) -> Iterator[str]:
+    """Yield it if the start of a log has moved, and its checkpoint was not trimmed."""
+    if node.trims is not None:
+        yield f"moved its log's start, and kept the epochs {text_of(node.epochs or ())}"
+        node.trims = None
 
 
 def used(node: Node, event: Leader | Append) -> Iterator[str]:

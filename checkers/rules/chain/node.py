@@ -69,6 +69,7 @@ class Node:
         epochs: its epoch checkpoint, None if it is not known.
         wrote: whether it reported a checkpoint; in older histories brokers do not.
         fresh: the (epoch, start) that its last checkpoint added, until the event that it is for; None if none.
+        trims: what its checkpoint must be next, since the start of its log moved; None if nothing is due.
         files: the lengths that were flushed of checkpoints that it has not reported yet.
         closed: whether it left the mark of a clean shutdown.
         role, epoch, leader: of its last leader or follower event; "", -1 and -1 before it.
@@ -95,6 +96,7 @@ class Node:
     epochs: Epochs | None = ()
     wrote: bool = False
     fresh: tuple[int, int] | None = None
+    trims: Epochs | None = None
     files: list[int] = field(default_factory=list)
     closed: bool = False
     role: str = ""

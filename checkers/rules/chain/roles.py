@@ -15,7 +15,7 @@ def started(node: Node) -> Iterator[str]:
     if not node.down:
         yield "started again, and nothing had taken it down"
     node.down = node.begun = node.registered = node.ready = node.owes = False
-    node.role, node.epoch, node.leader, node.fresh = "", -1, -1, None
+    node.role, node.epoch, node.leader, node.fresh, node.trims = "", -1, -1, None, None
     node.files.clear()
     if node.unsure:
         # A log of which nothing was flushed may be gone, and is then not reported.

@@ -14,7 +14,16 @@ from typing import Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, moments
 from checkers.facts.view import at, final_logs
-from checkers.rules.chain.checkpoints import durable, flushed, unused, unwritten, used, written
+from checkers.rules.chain.checkpoints import (
+    durable,
+    flushed,
+    moved,
+    untrimmed,
+    unused,
+    unwritten,
+    used,
+    written,
+)
 from checkers.rules.chain.log import appended, cut, recovered
 from checkers.rules.chain.node import Given, Node
 from checkers.rules.chain.roles import decided, fenced, followed, led, started
@@ -33,6 +42,7 @@ from harness.events import (
     HighWatermark,
     Injection,
     Leader,
+    LogStart,
     Ready,
     Recovered,
     Registered,
@@ -149,8 +159,11 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
     """Return what contradicts the node's story so far, and go on with the story."""
     match event:
         case Append() | Truncate() | Leader() | Follower():
+            yield from untrimmed(node)
             yield from unwritten(node, given)
             yield from _of_log(node, event, given)
+        case LogStart(to=to):
+            yield from moved(node, to)
         case Checkpoint(content=content):
             yield from written(node, content, given)
         case Flush():

@@ -32,12 +32,11 @@ def advance_start(core: Core, replica: Replica, to: int, reason: StartReason) ->
     if moved <= before:
         return
     replica.log.advance_start(moved)
+    core.observe_replica("log-start", replica, **{"from": before, "to": moved}, reason=reason.value)
     if replica.epochs.truncate_from_start(moved):
         leader.write_epochs(core, replica)
     damage.start_moved(replica)
-    core.observe_replica("log-start", replica, **{"from": before, "to": moved}, reason=reason.value)
     fetches.wake(core, replica.tp)  # who waits below the start waits in vain
-
 
 
 def follow_leader(core: Core, replica: Replica, leaders: int) -> None:

@@ -127,7 +127,7 @@ class Phase(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What the leader knows of a follower: its log's end and start (-1: nothing yet), when it was last caught up."""
+    """What the leader knows of a follower: its log's end and start (-1: nothing yet), when it was caught up."""
 
     end: int = -1
     start: int = -1

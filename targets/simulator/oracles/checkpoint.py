@@ -74,7 +74,7 @@ class Checkpoints:
         since, segment = mark.since(log), log.segments[-1]
         if since is None or since:
             batches = log.batches if since is None else since
-            ends = log.epochs or (), batches, log.end_offset
+            ends = log.epochs or (), batches, log.start_offset, log.end_offset
             wrong = contradiction(*ends, strictly=self._strictly, mixed=self._mixed)
             if wrong is not None:
                 text = f"the epoch checkpoint of {self._oracle.replicas.place(self._name)} {wrong[1]}"
@@ -84,24 +84,32 @@ class Checkpoints:
 
 
 def contradiction(
-    entries: Entries, batches: Sequence[Batch], end: int, *, strictly: bool = False, mixed: bool = False
+    entries: Entries,
+    batches: Sequence[Batch],
+    start: int,
+    end: int,
+    *,
+    strictly: bool = False,
+    mixed: bool = False,
 ) -> tuple[int, str] | None:
     """
     Return the first offset at which entries contradict each other, a batch or the log's end, and how.
 
     Args:
-        batches: some or all of the log, in order.
+        batches: some or all of the log's files, in order; those below its start count no more.
         strictly: no two epochs begin at one offset: of an epoch without a record no entry stays.
         mixed: brokers of the older message format lead too.
     """
-    for (epoch, start), (after, its_start) in pairwise(entries):
-        if after <= epoch or its_start < start or (strictly and its_start == start):
-            return its_start, f"does not rise: {after}@{its_start} follows {epoch}@{start}"
+    for (epoch, begun), (after, its_start) in pairwise(entries):
+        if after <= epoch or its_start < begun or (strictly and its_start == begun):
+            return its_start, f"does not rise: {after}@{its_start} follows {epoch}@{begun}"
     if entries and entries[-1][1] > end:
         return end, f"has {entries[-1][0]}@{entries[-1][1]}, past the end of its log, {end}"
     at, epoch = 0, -1
     for batch in batches:
-        while at < len(entries) and entries[at][1] <= batch.base_offset:
+        if batch.last_offset < start:
+            continue
+        while at < len(entries) and entries[at][1] <= max(batch.base_offset, start):
             epoch = entries[at][0]
             at += 1
         if batch.leader_epoch < 0 <= epoch and mixed:

@@ -7,6 +7,8 @@ without it. If such a replica leads, the record is excused from then on, and so 
 end checkers, which follow every copy, decide whether its loss was permitted. Where unclean elections are allowed,
 one excuses what the new ISR lacks, and what a leader of before it commits on its own; what that leader commits
 and the new ISR has, too, is committed. No other record is excused.
+Below the start of a leader's log records were deleted on purpose: no rule asks for them any more. The start of a
+log rises by such a deletion alone, on followers after their leaders, and falls only with the log itself.
 A topic that is deleted and created again begins anew; where topics have ids, what is left of the old one is not
 looked at any more.
 Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
@@ -21,6 +23,7 @@ from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Role
 from targets.broker.core.zookeeper import ZkNode, decode_state, leader_and_isr_path
+from targets.simulator.log import SimLog
 from targets.simulator.oracles.lives import Lives
 from targets.simulator.oracles.records import HOLE, Records
 from targets.simulator.oracles.replicas import Before, Replicas
@@ -34,6 +37,7 @@ class PartitionOracle:
 
     Attributes:
         committed: the number of the record at every offset that a leader has exposed.
+        start: the highest start of a leader's log.
     """
 
     def __init__(self, world: World, tp: TopicPartition, violations: Violations, lives: Lives) -> None:
@@ -42,6 +46,8 @@ class PartitionOracle:
         self.records = Records()
         self.replicas = Replicas(world, tp, self.records)
         self.committed: list[int] = []
+        self.start = 0
+        self._starts: dict[str, tuple[SimLog, int]] = {}  # of each node's log
         self._world = world
         self._violations = violations
         self._lives = lives
@@ -71,6 +77,7 @@ class PartitionOracle:
         if before is None:
             return
         self._judge_leader(name, before)
+        self._judge_start(name)
         self.replicas.look_at_dead()
         if self.replicas.seen[name].role is Role.LEADER:
             self._judge_exposed(name)
@@ -117,6 +124,8 @@ class PartitionOracle:
         """Forget what was committed: the topic was deleted and created again."""
         self._past.update(self.committed)
         self.committed.clear()
+        self.start = 0
+        self._starts.clear()
         self._excused.clear()
         self._leaders.clear()
         self._deleted = False
@@ -124,6 +133,8 @@ class PartitionOracle:
 
     def on_acknowledged(self, offset: int, value: str) -> None:
         """Check that a record that a client was told to be committed is, at that offset."""
+        if offset < self.start:
+            return  # it was deleted meanwhile
         number = self.records.number_of(value)
         found = self.committed[offset] if offset < len(self.committed) else None
         if number is not None and (found == number or number in self._past or self.is_excused(number)):
@@ -158,19 +169,36 @@ class PartitionOracle:
             start = seen.log.start_offset
             self.violated(Rule.HIGH_WATERMARK, (name,), start, f"{said}, below the start of its log, {start}")
 
+    def _judge_start(self, name: str) -> None:
+        """Check that a log's start rises no further than a leader's, and does not fall while the log is there."""
+        seen = self.replicas.seen[name]
+        if seen.log is None:
+            self._starts.pop(name, None)
+            return
+        start, end = seen.log.start_offset, seen.log.end_offset
+        log, before = self._starts.get(name, (seen.log, start))
+        said = f"the log of {self.replicas.place(name)} starts at {start}"
+        if log is seen.log and start < before <= end:
+            self.violated(Rule.LOG_START, (name,), start, f"{said}, and started at {before} before")
+        if seen.replica is not None and seen.role is Role.LEADER:
+            self.start = max(self.start, start)
+        elif seen.replica is not None and start > self.start:
+            self.violated(Rule.LOG_START, (name,), start, f"{said}, and no leader's past {self.start}")
+        self._starts[name] = seen.log, start
+
     def _judge_high_watermark(self, name: str) -> None:
         """Check that a replica that does not lead has, below its high watermark, a log and what is committed."""
         seen = self.replicas.seen[name]
         if seen.replica is None or seen.log is None:
             return
         log, high = seen.log, seen.high_watermark
-        mine, committed = seen.records[:high], self.committed
+        mine, committed, start = seen.records[:high], self.committed, self.start
         if not log.start_offset <= high <= log.end_offset:
             text = f"{high}, outside its log, which spans {log.start_offset} to {log.end_offset}"
             self._high_watermark_is(name, high, text)
-        elif mine != committed[: len(mine)]:
+        elif mine[start:] != committed[start : len(mine)]:
             excused = self._excused | self.replicas.taken[name]
-            for offset, number in enumerate(mine):
+            for offset, number in enumerate(mine[start:], start=start):
                 there = committed[offset] if offset < len(committed) else None
                 if (
                     number == there
@@ -190,13 +218,13 @@ class PartitionOracle:
         self.violated(Rule.FOLLOWER_HIGH_WATERMARK, (name,), offset, text)
 
     def _lacking(self, records: Sequence[int]) -> set[int]:
-        """Return those of the records, which begin at offset 0, that a member of the ISR lacks at their offset."""
+        """Return those of the records, from offset 0 on, that are not deleted and that one of the ISR lacks."""
         members = [self.replicas.seen[member].records for member in self._isr]
         # A record that was sent twice may be in a member's log once, and its later copy not.
         return {
             record
             for offset, record in enumerate(records)
-            if not all(offset < len(held) and held[offset] == record for held in members)
+            if offset >= self.start and not all(offset < len(held) and held[offset] == record for held in members)
         }
 
     def _end_in_isr(self, records: Sequence[int], start: int) -> int:
@@ -218,8 +246,10 @@ class PartitionOracle:
             self._excused.update(self._lacking(mine))
             committed += mine[known : self._end_in_isr(mine, known)]
             return
-        if mine[:known] != committed[: len(mine)]:
-            for offset, (number, before) in enumerate(zip(mine, committed, strict=False)):
+        start = self.start
+        if mine[start:known] != committed[start : len(mine)]:
+            pairs = zip(mine[start:], committed[start:], strict=False)
+            for offset, (number, before) in enumerate(pairs, start=start):
                 if number != before and number not in self._excused:
                     self._replace(name, offset, number)
         if len(mine) > known:
@@ -243,15 +273,15 @@ class PartitionOracle:
         """Check that every electable replica has all committed records."""
         if self._broken(Rule.COMMITTED):
             return
-        committed = self.committed
+        committed, start = self.committed[self.start :], self.start
         for member in members:
             records = self.replicas.seen[member].records
-            if records[: len(committed)] != committed:
+            if records[start : start + len(committed)] != committed:
                 self._find_missing(member, records)
 
     def _find_missing(self, member: str, records: Sequence[int]) -> None:
         excused = self._excused | self.replicas.taken[member]
-        for offset, number in enumerate(self.committed):
+        for offset, number in enumerate(self.committed[self.start :], start=self.start):
             held = records[offset] if offset < len(records) else None
             if number not in (held, HOLE) and number not in excused:
                 instead = "where its log ends" if held is None else f"which holds {self.records.name(held)} there"
@@ -297,10 +327,10 @@ class PartitionOracle:
 
     def _compare(self, leader: str, follower: str) -> None:
         ours, theirs = self.replicas.seen[follower].records, self.replicas.seen[leader].records
-        both = min(len(ours), len(theirs))
-        if ours[:both] == theirs[:both]:
+        start, both = self.start, min(len(ours), len(theirs))
+        if ours[start:both] == theirs[start:both]:
             return
-        unlike = (at for at in range(both) if ours[at] != theirs[at])
+        unlike = (at for at in range(start, both) if ours[at] != theirs[at])
         offset = next((at for at in unlike if not self._is_damaged(follower, leader, at)), None)
         if offset is None:
             return

@@ -22,6 +22,7 @@ class Rule(StrEnum):
     FOLLOWER_HIGH_WATERMARK = "follower-high-watermark"
     SERVED = "served"
     CHECKPOINT = "checkpoint"
+    LOG_START = "log-start"
     OFFICE = "office"
     ANSWERS = "answers"
     REST = "rest"

@@ -14,6 +14,7 @@ Oracles: invariants of every step of a world, each checked where its data has ch
     served          what a consumer is served is committed, whole, in order and below the high watermark, and comes
                     from a broker that leads by its own state
     checkpoint      the epoch checkpoint rises and has the epoch of every batch
+    log-start       the start of a log does not fall while its log is there, and a follower's is no leader's ahead
     answers         an answer names all partitions that were asked, and comes when it is due: to a fetch once there
                     are records, to any request at the end of its wait
     due             what a step must do at once it does: who lags leaves the ISR in time, and nobody else; the high

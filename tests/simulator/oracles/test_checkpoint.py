@@ -32,7 +32,7 @@ def batch(base: int, epoch: int) -> Any:
     ((0, 0), (2, 2), (3, 4)),
 ])  # fmt: skip
 def test_entries_that_agree_with_their_batches_are_sound(entries: Entries) -> None:
-    assert contradiction(entries, [batch(0, 0), batch(2, 2)], 4) is None
+    assert contradiction(entries, [batch(0, 0), batch(2, 2)], 0, 4) is None
 
 
 @pytest.mark.parametrize(("entries", "offset", "says"), [
@@ -47,29 +47,29 @@ def test_entries_that_agree_with_their_batches_are_sound(entries: Entries) -> No
 def test_entries_that_contradict_each_other_a_batch_or_the_end_are_named(
     entries: Entries, offset: int, says: str
 ) -> None:
-    assert (offset, says) == contradiction(entries, [batch(0, 0), batch(2, 2)], 4)
+    assert (offset, says) == contradiction(entries, [batch(0, 0), batch(2, 2)], 0, 4)
 
 
 def test_epoch_without_a_record_stays_only_where_the_rules_let_it() -> None:
     entries = ((0, 0), (1, 2), (2, 2))
-    assert contradiction(entries, [], 4) is None
-    assert contradiction(entries, [], 4, strictly=True) == (2, "does not rise: 2@2 follows 1@2")
+    assert contradiction(entries, [], 0, 4) is None
+    assert contradiction(entries, [], 0, 4, strictly=True) == (2, "does not rise: 2@2 follows 1@2")
 
 
 def test_checkpoint_may_begin_anew_where_brokers_write_epochs_one_after_another() -> None:
     """Source: KAFKA-7897: a batch without an epoch clears it."""
     batches = [batch(0, 0), batch(2, -1), batch(4, 3)]
-    assert contradiction(((3, 4),), batches, 6, mixed=True) is None
-    assert contradiction((), batches, 6, mixed=True) is None
-    assert contradiction(((3, 4),), batches, 6) == (0, "has no epoch at 0, where a batch of 0 is")
+    assert contradiction(((3, 4),), batches, 0, 6, mixed=True) is None
+    assert contradiction((), batches, 0, 6, mixed=True) is None
+    assert contradiction(((3, 4),), batches, 0, 6) == (0, "has no epoch at 0, where a batch of 0 is")
     says = "has epoch 0 at 2, where a batch without one is"
-    assert contradiction(((0, 0), (3, 4)), batches, 6, mixed=True) == (2, says)
+    assert contradiction(((0, 0), (3, 4)), batches, 0, 6, mixed=True) == (2, says)
     says = "has epoch 2 at 4, where a batch of 3 is"
-    assert contradiction(((2, 4),), batches, 6, mixed=True) == (4, says)
+    assert contradiction(((2, 4),), batches, 0, 6, mixed=True) == (4, says)
 
 
 def test_batches_without_an_epoch_need_no_entry() -> None:
-    assert contradiction((), [batch(0, -1)], 2) is None
+    assert contradiction((), [batch(0, -1)], 0, 2) is None
 
 
 @pytest.mark.parametrize(("protocol", "promised"), [

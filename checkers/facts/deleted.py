@@ -1,0 +1,59 @@
+"""
+What was deleted on purpose: the offset below which clients asked for it, or the age and size of a log allowed it.
+
+What is below that offset at the end of the run is promised to nobody any more, at no time of the run. Checker
+`deleted` holds every move of a log's start against the same evidence.
+Source:  KIP-107, DeleteRecords; Kafka's retention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from checkers.facts.fact import fact
+from checkers.facts.view import final_logs
+from harness.events import DeleteRecords, LogStart
+from harness.model import Op, OpType, events_of
+
+# In place of an offset, in a request: all that is committed.
+ALL_COMMITTED: Final = -1
+# Why a log's start moved, as brokers say: a client asked, the leader's log starts there, or it was old, or large.
+ASKED: Final = "delete-records"
+FOLLOWED: Final = "leader"
+RETENTION: Final = ("retention-time", "retention-size")
+
+
+@fact
+def deleted_before(ops: Sequence[Op]) -> int:
+    """Return the offset below which records were deleted on purpose at any time of the run, 0 for none."""
+    return max(asked_before(ops, None), retained_before(ops))
+
+
+def asked_before(ops: Sequence[Op], index: int | None) -> int:
+    """
+    Return the highest offset before which a client had asked to delete by that op, None for the end of the run.
+
+    A request for all that is committed is worth what it was answered; without an answer that can be known, what
+    brokers did about requests, or how far any final log begins.
+    """
+    highest, unknown = 0, False
+    for op, event in events_of(ops, DeleteRecords):
+        if index is not None and op.index > index and op.type is OpType.INVOKE:
+            break
+        if event.before != ALL_COMMITTED:
+            highest = max(highest, event.before if op.type is not OpType.FAIL else 0)
+        elif op.type is OpType.OK:
+            highest = max(highest, event.low_watermark or 0)
+        else:
+            unknown |= op.type is OpType.INVOKE
+    if unknown:
+        done = [move.to for _, move in events_of(ops, LogStart) if move.reason == ASKED]
+        highest = max(highest, *done, *(() if done else (log.start for log in final_logs(ops).values())), 0)
+    return highest
+
+
+@fact
+def retained_before(ops: Sequence[Op]) -> int:
+    """Return the highest offset before which a broker deleted what was too old or too much, 0 for none."""
+    return max((move.to for _, move in events_of(ops, LogStart) if move.reason in RETENTION), default=0)

@@ -1,0 +1,133 @@
+"""
+Records are deleted as somebody asked, or as their age or number allows; never sooner, and never to come back.
+
+`lost` and the other rules about promises leave out what was deleted on purpose; this one holds each move of a
+log's start against who asked for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from checkers.definition import Definition
+from checkers.facts.deleted import ASKED, FOLLOWED, asked_before, deleted_before
+from checkers.facts.fact import fact
+from checkers.facts.moments import anomaly, moments, once
+from checkers.facts.view import at, final_logs
+from harness.effect import Effect, nature_of
+from harness.events import DeleteRecords, Injection, LogStart, Read, Stopped, Truncate
+from harness.model import Anomaly, Kind, Op, OpType, events_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.DELETED_EARLY,
+        formula="log-start(n, to): to > high-watermark(n) then, or its reason is delete-records and no request of "
+        "before was for an offset of to or more; or log-start(n, to) with the reason leader, a final log's start, "
+        "or a read's: past all that clients had asked to delete, and retention had deleted",
+        words="A log lost its oldest records before anybody had asked for it, or before they were committed.",
+        evidence="broker: log-start, high-watermark, leader, follower, recovered; client: delete-records, read; "
+        "log: snapshot",
+        unchecked="A request for all that is committed, without an answer, may have been for any offset that was "
+        "committed by then.",
+        source="KIP-107; KAFKA-5634",
+    ),
+    Definition(
+        kind=Kind.UNDELETED,
+        formula="last log-start(n, to): final log(n) starts before to, and since then n was not told to delete "
+        "the replica, cut nothing below to, and kept its disk",
+        words="A replica's log starts below records that the replica had deleted: it forgot where it starts.",
+        evidence="broker: log-start, truncate, stopped; log: snapshot; nemesis",
+        unchecked="Without broker events nobody says what a replica had deleted.",
+        source="KIP-107: the log start offset is kept in a checkpoint",
+    ),
+)
+
+
+def deleted(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find logs that start past what was to be deleted, or below what they had deleted.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each move of a start, each final log and each read.
+
+    Source:  KIP-107 (DeleteRecords); KAFKA-5634 (deletion past the high watermark).
+    """
+    if not any(events_of(ops, LogStart)) and not any(events_of(ops, DeleteRecords)):
+        return list(_seen(ops))
+    return once([*_moves(ops), *_seen(ops), *_forgotten(ops)])
+
+
+def _moves(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield moves of a start that nobody had asked for, or past the high watermark."""
+    for op, move in events_of(ops, LogStart):
+        high = _high_watermark(ops, op)
+        said = f"the log of {op.process} starts at {move.to} at {at(op)}"
+        ranges = ((move.start, move.to),)
+        if high is not None and move.to > high:
+            text = f"{said}, past its high watermark, {high}"
+            yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], [op.process], None, ranges)
+        most = asked_before(ops, op.index) if move.reason == ASKED else deleted_before(ops)
+        if move.reason in (ASKED, FOLLOWED) and move.to > most:
+            text = f"{said}, and {_asked(most)}"
+            yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], [op.process], None, ranges)
+
+
+def _seen(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield final logs and reads that begin past all that was deleted on purpose."""
+    most = deleted_before(ops)
+    for node, log in final_logs(ops).items():
+        if log.start > most:
+            text = f"the final log of {node} starts at {log.start}, and {_asked(most)}"
+            yield anomaly(ops, Kind.DELETED_EARLY, text, [log.index], [node], None, ((most, log.start),))
+    for op, read in events_of(ops, Read):
+        if op.type is OpType.OK and (read.start or 0) > most:
+            text = f"{op.process}'s read at {at(op)} began at {read.start}, and {_asked(most)}"
+            yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], (), None, ((most, read.start or 0),))
+
+
+def _asked(most: int) -> str:
+    return f"what was to be deleted ends at {most}" if most else "nothing was to be deleted"
+
+
+def _forgotten(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield final logs that start below where their node last said that its log starts."""
+    last = {op.process: (op, move) for op, move in events_of(ops, LogStart)}
+    for node, (op, move) in sorted(last.items()):
+        log = final_logs(ops).get(node)
+        if log is None or log.start >= move.to or _ended_since(ops, node, op.index, move.to):
+            continue
+        text = f"the final log of {node} starts at {log.start}; at {at(op)} it had been deleted up to {move.to}"
+        yield anomaly(ops, Kind.UNDELETED, text, [op.index, log.index], [node], None, ((log.start, move.to),))
+
+
+def _ended_since(ops: Sequence[Op], node: str, index: int, start: int) -> bool:
+    """Return True if the node's log ended below that start, or was deleted, or lost its disk, since that op."""
+    if any(op.process == node and op.index > index and cut.end < start for op, cut in events_of(ops, Truncate)):
+        return True
+    if any(op.process == node and op.index > index for op, _ in events_of(ops, Stopped)):
+        return True
+    lost = ((op, fault) for op, fault in events_of(ops, Injection) if nature_of(op).effect is Effect.DISK_LOST)
+    return any(node in fault.nodes and op.index > index for op, fault in lost)
+
+
+def _high_watermark(ops: Sequence[Op], op: Op) -> int | None:
+    """Return what the process of that op had said last of its high watermark, None if it had not."""
+    said = _said(ops).get(op.process, ([], []))
+    place = bisect_left(said[0], op.index)
+    return said[1][place - 1] if place else None
+
+
+@fact
+def _said(ops: Sequence[Op]) -> Mapping[str, tuple[list[int], list[int | None]]]:
+    """Return each process's moments, and the high watermark after each."""
+    found: dict[str, tuple[list[int], list[int | None]]] = {}
+    for moment in moments(ops):
+        whens, highs = found.setdefault(moment.op.process, ([], []))
+        whens.append(moment.op.index)
+        highs.append(moment.after.high_watermark)
+    return found
