@@ -27,6 +27,7 @@ SETTINGS: Final = {
     "fetch_wait_ms_max": 50,
     "fetch_backoff_ms": 50,
     "high_watermark_checkpoint_ms": 50,
+    "retention_check_ms": 50,
     "controller_backoff_ms": 50,
     "register_backoff_ms": 50,
 }
@@ -148,6 +149,8 @@ def settings_of(settings: Settings) -> dict[str, int | bool]:
         "unclean_election": settings.unclean_election,
         "stamp_epochs": settings.message_format is MessageFormat.WITH_EPOCHS,
         "flush_messages": settings.flush_messages,
+        "retention_ms": settings.retention_ms,
+        "retention_bytes": settings.retention_bytes,
     }
     if settings.replica_lag_ms_max is not None:
         asked["replica_lag_ms_max"] = settings.replica_lag_ms_max

@@ -8,10 +8,12 @@ Source:  KIP-107, DeleteRecords; Kafka's retention.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from checkers.facts.fact import fact
+from checkers.facts.moments import moments
 from checkers.facts.view import final_logs
 from harness.events import DeleteRecords, LogStart
 from harness.model import Op, OpType, events_of
@@ -55,5 +57,32 @@ def asked_before(ops: Sequence[Op], index: int | None) -> int:
 
 @fact
 def retained_before(ops: Sequence[Op]) -> int:
-    """Return the highest offset before which a broker deleted what was too old or too much, 0 for none."""
-    return max((move.to for _, move in events_of(ops, LogStart) if move.reason in RETENTION), default=0)
+    """
+    Return the highest offset before which a broker deleted what was too old or too much, 0 for none.
+
+    What it deleted past its own high watermark was not its to delete.
+    """
+    moves = [(op, move) for op, move in events_of(ops, LogStart) if move.reason in RETENTION]
+    highs = [high_watermark_before(ops, op) for op, _ in moves]
+    return max(
+        (move.to if high is None else min(move.to, high) for (_, move), high in zip(moves, highs, strict=True)),
+        default=0,
+    )
+
+
+def high_watermark_before(ops: Sequence[Op], op: Op) -> int | None:
+    """Return what the process of a broker's op had said last of its high watermark, None if it had not."""
+    whens, highs = _said(ops).get(op.process, ([], []))
+    place = bisect_left(whens, op.index)
+    return highs[place - 1] if place else None
+
+
+@fact
+def _said(ops: Sequence[Op]) -> Mapping[str, tuple[list[int], list[int | None]]]:
+    """Return each process's moments, and the high watermark after each."""
+    found: dict[str, tuple[list[int], list[int | None]]] = {}
+    for moment in moments(ops):
+        whens, highs = found.setdefault(moment.op.process, ([], []))
+        whens.append(moment.op.index)
+        highs.append(moment.after.high_watermark)
+    return found

@@ -7,17 +7,15 @@ log's start against who asked for it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.deleted import ASKED, FOLLOWED, asked_before, deleted_before
-from checkers.facts.fact import fact
-from checkers.facts.moments import anomaly, moments, once
+from checkers.facts.deleted import ASKED, FOLLOWED, asked_before, deleted_before, high_watermark_before
+from checkers.facts.moments import anomaly, once
 from checkers.facts.view import at, final_logs
 from harness.effect import Effect, nature_of
-from harness.events import DeleteRecords, Injection, LogStart, Read, Stopped, Truncate
+from harness.events import Injection, LogStart, Read, Stopped, Truncate
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -57,20 +55,20 @@ def deleted(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  KIP-107 (DeleteRecords); KAFKA-5634 (deletion past the high watermark).
     """
-    if not any(events_of(ops, LogStart)) and not any(events_of(ops, DeleteRecords)):
-        return list(_seen(ops))
-    return once([*_moves(ops), *_seen(ops), *_forgotten(ops)])
+    moves = list(_moves(ops))
+    # Where brokers told of the move, what it left in logs and reads says nothing more.
+    return once([*moves, *(() if moves else _seen(ops)), *_forgotten(ops)])
 
 
 def _moves(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield moves of a start that nobody had asked for, or past the high watermark."""
     for op, move in events_of(ops, LogStart):
-        high = _high_watermark(ops, op)
+        high = high_watermark_before(ops, op)
         said = f"the log of {op.process} starts at {move.to} at {at(op)}"
         ranges = ((move.start, move.to),)
         if high is not None and move.to > high:
-            text = f"{said}, past its high watermark, {high}"
-            yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], [op.process], None, ranges)
+            text, early = f"{said}, past its high watermark, {high}", ((max(high, move.start), move.to),)
+            yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], [op.process], None, early)
         most = asked_before(ops, op.index) if move.reason == ASKED else deleted_before(ops)
         if move.reason in (ASKED, FOLLOWED) and move.to > most:
             text = f"{said}, and {_asked(most)}"
@@ -113,21 +111,3 @@ def _ended_since(ops: Sequence[Op], node: str, index: int, start: int) -> bool:
         return True
     lost = ((op, fault) for op, fault in events_of(ops, Injection) if nature_of(op).effect is Effect.DISK_LOST)
     return any(node in fault.nodes and op.index > index for op, fault in lost)
-
-
-def _high_watermark(ops: Sequence[Op], op: Op) -> int | None:
-    """Return what the process of that op had said last of its high watermark, None if it had not."""
-    said = _said(ops).get(op.process, ([], []))
-    place = bisect_left(said[0], op.index)
-    return said[1][place - 1] if place else None
-
-
-@fact
-def _said(ops: Sequence[Op]) -> Mapping[str, tuple[list[int], list[int | None]]]:
-    """Return each process's moments, and the high watermark after each."""
-    found: dict[str, tuple[list[int], list[int | None]]] = {}
-    for moment in moments(ops):
-        whens, highs = found.setdefault(moment.op.process, ([], []))
-        whens.append(moment.op.index)
-        highs.append(moment.after.high_watermark)
-    return found

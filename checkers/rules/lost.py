@@ -156,14 +156,13 @@ def _missing(
     """Return the records that are missing, with where they are missing: in the final "log" or the "read"."""
     held = {(record.offset, record.value) for record in log.records.values()} if log else set()
     values = {value for _, value in held}
-    start = max(deleted, log.start if log else 0)
     shown = frozenset(read.records or ()) if read else frozenset()
     readable = (read.high_watermark or 0) if read else 0
     missing: list[tuple[Acked, str]] = []
     for each in acked:
         there = (each.offset, each.value)
-        if 0 <= each.offset < start:
-            continue  # retention or DeleteRecords removed it; `deleted` judges whether it should have
+        if 0 <= each.offset < deleted:
+            continue
         if log is not None and not (there in held if each.offset >= 0 else each.value in values):
             missing.append((each, "log"))
         elif 0 <= each.offset < readable and there not in shown:

@@ -46,6 +46,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
     "forget_follower_ends": _YES_NO,
     "returning_leader": frozenset({"resumes", "awaits"}),
     "fence_broker_epoch": _YES_NO,
+    "delete_past_high_watermark": _YES_NO,
     "topic_identity": _YES_NO,
     "epochs_flushed": frozenset({"on_change", "with_segment"}),
     "epoch_cut": frozenset({"at_or_past", "past"}),

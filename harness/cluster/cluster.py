@@ -241,6 +241,10 @@ class Cluster:
         """Return the log end offset in a replica's files, -1 if there is no log."""
         return self.main.log_end(name)
 
+    def log_start(self, name: str) -> int:
+        """Return the log start offset in a replica's files, -1 if there is no log."""
+        return self.main.log_start(name)
+
     def checkpoint(self, name: str) -> int:
         """Return the high watermark in a replica's checkpoint file, -1 if there is none."""
         return self.main.checkpoint(name)

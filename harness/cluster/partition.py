@@ -70,6 +70,11 @@ class Partition:
         """Return the log end offset in a replica's files, -1 if there is no log."""
         return self.host.log_end(name, *self.place)
 
+    def log_start(self, name: str) -> int:
+        """Return the log start offset in a replica's files, -1 if there is no log."""
+        found = self.log(name)
+        return -1 if found is None else found.log_start_offset
+
     def checkpoint(self, name: str) -> int:
         """Return the high watermark in a replica's checkpoint file, -1 if there is none."""
         found = self.log(name)

@@ -33,6 +33,8 @@ class Settings:
             any run lasts.
         flush_messages: how many records a broker appends to a log before it flushes it; 0 for never.
         segment_bytes: the size at which a log begins its next file; None for larger than any run's log.
+        retention_ms: the age from which on a log's files are deleted, in milliseconds; 0 for never.
+        retention_bytes: the size of a log from which on its oldest files are deleted; 0 for never.
         heal_within_s: how long the cluster has to become whole after the faults are undone, in seconds.
     """
 
@@ -42,6 +44,8 @@ class Settings:
     replica_lag_ms_max: int | None = None
     flush_messages: int = 0
     segment_bytes: int | None = None
+    retention_ms: int = 0
+    retention_bytes: int = 0
     heal_within_s: float = limits.CONDITION_WAIT_S_MAX
 
 
@@ -70,6 +74,8 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "replica_lag_ms_max": lambda text: whole(text, 1, 1000 * limits.SCENARIO_TIME_S_MAX),
     "flush_messages": lambda text: whole(text, 1, limits.SCENARIO_OFFSET_MAX),
     "segment_bytes": lambda text: whole(text, SEGMENT_BYTES_MIN, 2**31 - 1),
+    "retention_ms": lambda text: whole(text, 1, 1000 * limits.SCENARIO_TIME_S_MAX),
+    "retention_bytes": lambda text: whole(text, 1, 2**31 - 1),
     "heal_within_s": lambda text: above_zero(text, limits.SCENARIO_TIME_S_MAX),
 }
 _FORMS: Final[Mapping[str, str]] = {
@@ -79,5 +85,7 @@ _FORMS: Final[Mapping[str, str]] = {
     "replica_lag_ms_max": f"a whole number from 1 to {1000 * limits.SCENARIO_TIME_S_MAX}",
     "flush_messages": f"a whole number from 1 to {limits.SCENARIO_OFFSET_MAX}",
     "segment_bytes": f"a whole number from {SEGMENT_BYTES_MIN} to {2**31 - 1}",
+    "retention_ms": f"a whole number from 1 to {1000 * limits.SCENARIO_TIME_S_MAX}",
+    "retention_bytes": f"a whole number from 1 to {2**31 - 1}",
     "heal_within_s": f"a number above 0, up to {limits.SCENARIO_TIME_S_MAX}",
 }

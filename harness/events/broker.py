@@ -154,7 +154,10 @@ class LogStart(OfPartition):
     start: int = field(metadata=key("log start offset before", name="from"))
     to: int
     reason: str = field(
-        metadata=key("`delete-records`: a client asked for it; `leader`: the leader's log starts there")
+        metadata=key(
+            "`delete-records`: a client asked for it; `leader`: the leader's log starts there; `retention-time` "
+            "and `retention-size`: what is below is too old, or too much"
+        )
     )
 
 

@@ -100,6 +100,15 @@ class LogEnds(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class LogStarts(Statement):
+    """The node's log files start at this offset or later: what is below was deleted."""
+
+    node: str
+    offset: Offset
+    FORM: ClassVar[Form] = (Word("start"), _NODE, Word(">="), Slot("offset", OFFSET))
+
+
+@dataclass(frozen=True, slots=True)
 class Settled(Statement):
     """The node has caught up with the leader, is stuck, or ended by itself."""
 
@@ -242,6 +251,7 @@ ConditionOfNode: TypeAlias = (
     Registered
     | Gone
     | Checkpoint
+    | LogStarts
     | LogEnds
     | Settled
     | Heard
@@ -265,6 +275,7 @@ CONDITIONS: Final[tuple[type[Statement], ...]] = (
     EpochRises,
     Checkpoint,
     LogEnds,
+    LogStarts,
     Settled,
     Acked,
     OneBatch,

@@ -28,6 +28,7 @@ from harness.scenario.condition_types import (
     InSync,
     Leads,
     LogEnds,
+    LogStarts,
     Lost,
     OneBatch,
     Registered,
@@ -121,6 +122,8 @@ class Conditions:
                 return cluster.checkpoint(node) >= self._record_offsets.number(offset)
             case LogEnds(node, offset):
                 return cluster.log_end(node) == self._record_offsets.number(offset)
+            case LogStarts(node, offset):
+                return cluster.log_start(node) >= self._record_offsets.number(offset)
             case Registered(node):
                 return cluster.zookeeper_view.registered(node) != 0
             case Gone(node):

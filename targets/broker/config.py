@@ -40,7 +40,9 @@ _NEEDED: Final = frozenset(
         "protocol",
     }
 )
-_OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings", "limits", "together"})
+_OPTIONAL: Final = frozenset(
+    {"collector", "rules", "segment_bytes", "segment_ms", "settings", "limits", "together"}
+)
 _LIMITS: Final = frozenset(each.name for each in fields(Limits))
 _TOGETHER: Final = frozenset(each.name for each in fields(Together))
 
@@ -66,6 +68,7 @@ class Driver:
     data_dir: Path
     collector: tuple[str, int] | None
     segment_bytes: int
+    segment_ms: int = 0
     secret: str = field(default="", repr=False)
 
 
@@ -76,8 +79,8 @@ def load(path: Path) -> tuple[Config, Driver]:
     Required keys: broker_id, node, listen_client, listen_internal, advertised_client, advertised_internal
     ([host, port] each), zookeeper (host:port/chroot), session_timeout_ms, data_dir, protocol. Optional keys:
     collector ([host, port]), rules {name: value} (all of them; the default is the protocol's own), segment_bytes,
-    the core's tunables under "settings", how much it does at once under "together" (targets/broker/core/state.py),
-    and the quotas of targets/broker/limits.py under "limits".
+    segment_ms, the core's tunables under "settings", how much it does at once under "together"
+    (targets/broker/core/state.py), and the quotas of targets/broker/limits.py under "limits".
 
     Raises:
         ConfigError: one line that names the file, the key, its value and what was expected.
@@ -157,6 +160,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         data_dir=Path(_text("data_dir", raw["data_dir"])),
         collector=None if collector is None else _address("collector", collector),
         segment_bytes=_number("segment_bytes", raw.get("segment_bytes", SEGMENT_BYTES), least=1),
+        segment_ms=_number("segment_ms", raw.get("segment_ms", 0)),
         secret=os.environ.get(SECRET_VARIABLE, ""),
     )
 

@@ -41,7 +41,7 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.state import Config
+from targets.broker.core.state import NS_PER_MS, Config
 from targets.broker.core.zookeeper import NodeError, ZkGet, ZkNode, broker_path, decode_registration
 from targets.broker.files import share_files
 from targets.broker.inbound import Common, Inbound
@@ -134,6 +134,7 @@ class Driver:
         opened = open_data_dir(
             self._settings.data_dir,
             segment_bytes=self._settings.segment_bytes,
+            segment_ms=self._settings.segment_ms,
             on_durable=self._on_durable,
             files_open_max=self._limits.log_files_open_max,
         )
@@ -242,7 +243,8 @@ class Driver:
             return
         failed: Exception | None = None
         try:
-            self._broker.step(time.monotonic_ns(), event, self._connections.memory.room_for_answers())
+            room, wall_ms = self._connections.memory.room_for_answers(), time.time_ns() // NS_PER_MS
+            self._broker.step(time.monotonic_ns(), event, room, wall_ms=wall_ms)
         except IN_DOUBT:
             raise
         except Exception as error:

@@ -93,7 +93,8 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
     Translate a scenario's settings to Kafka's properties.
 
     Raises:
-        UsageError: batches without epochs, on a release that cannot write them (protocol version 3.0 on).
+        UsageError: retention, as its brokers do not report what they delete, and nobody could judge it; or batches
+            without epochs, on a release that cannot write them (protocol version 3.0 on).
     """
     found = {
         "unclean.leader.election.enable": str(settings.unclean_election).lower(),
@@ -105,6 +106,10 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
         found["log.flush.interval.messages"] = str(settings.flush_messages)
     if settings.segment_bytes is not None:
         found["log.segment.bytes"] = str(settings.segment_bytes)
+    if settings.retention_ms or settings.retention_bytes:
+        raise UsageError(
+            f"Apache Kafka {entry.name}: retention; expected none, since its brokers do not say what they delete"
+        )
     if settings.message_format is MessageFormat.WITHOUT_EPOCHS:
         if version(entry.speaks) >= FORMAT_FIXED_SINCE:
             raise UsageError(

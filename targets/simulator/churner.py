@@ -23,9 +23,9 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.zookeeper import CONTROLLER
 from targets.simulator.caller import Caller, Outcome
-from targets.simulator.clock import NS_PER_MS
+from targets.simulator.clock import EPOCH_MS, NS_PER_MS
 from targets.simulator.metadata import Metadata
-from targets.simulator.operations import BROKERS_SHARE, EPOCH_MS, NOBODY, RETRY_NS
+from targets.simulator.operations import BROKERS_SHARE, NOBODY, RETRY_NS
 from targets.simulator.records import content_of, make_batch
 
 _CODEC: Final = "none"

@@ -14,6 +14,8 @@ from random import Random
 from typing import Any, Final, TypeAlias
 
 NS_PER_MS: Final = 1_000_000
+# The world's start in records' timestamps and on wall clocks; any fixed time will do.
+EPOCH_MS: Final = 1_700_000_000_000
 NS_PER_S: Final = 1_000_000_000
 
 Event: TypeAlias = tuple[Any, ...]

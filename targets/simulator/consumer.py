@@ -23,9 +23,9 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.simulator.caller import Caller, Outcome
-from targets.simulator.clock import NS_PER_MS
+from targets.simulator.clock import EPOCH_MS, NS_PER_MS
 from targets.simulator.metadata import Metadata
-from targets.simulator.operations import EPOCH_MS, RETRY_NS
+from targets.simulator.operations import RETRY_NS
 from targets.simulator.records import content_of
 
 # How much longer than a broker may wait a consumer waits for its answer: a node may be paused.

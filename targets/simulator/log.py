@@ -15,7 +15,7 @@ from typing import TypeAlias
 from zlib import crc32
 
 from harness.cluster.disk_error import DiskError
-from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, LeoAfterCut
+from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, File, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
 from targets.simulator.records import content_of, placed
@@ -191,6 +191,23 @@ class SimLog:
         return self._bytes_deleted + sum(
             batch.size for segment in self.segments for batch in segment.batches[: segment.index_of(offset)]
         )
+
+    def files(self) -> tuple[File, ...]:
+        """Return the files of the log, the oldest first."""
+        ends = [segment.base_offset for segment in self.segments[1:]]
+        files, latest = [], -1
+        for segment, end in zip(self.segments, [*ends, self._end], strict=True):
+            times = (content_of(batch.payload).timestamp_ms for batch in segment.batches)
+            latest = max(latest, *times, -1)
+            files.append(File(segment.base_offset, end, segment.size, latest))
+        return tuple(files)
+
+    def roll(self) -> None:
+        """Begin a new file at the log's end, unless the newest is empty."""
+        if self.segments[-1].batches:
+            self._flush_file(self.segments[-1])
+            self.segments.append(Segment(base_offset=self._end))
+            self.changes += 1
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""

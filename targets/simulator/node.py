@@ -188,7 +188,8 @@ class Process:
             return
         world, name = self._world, self._node.name
         try:
-            effects = self.broker.step(self._node.clock.now_ns, event)
+            wall_ms = clock.EPOCH_MS + self._node.wall_ns() // clock.NS_PER_MS
+            effects = self.broker.step(self._node.clock.now_ns, event, wall_ms=wall_ms)
         except Exception as error:  # any error ends the real broker too
             self._node.printed.append(traceback.format_exc())
             self._node.end(self, f"{error!r}")

@@ -39,15 +39,13 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.zookeeper import CONTROLLER, broker_path, decode_state, leader_and_isr_path
-from targets.simulator.clock import NS_PER_MS, NS_PER_S
+from targets.simulator.clock import EPOCH_MS, NS_PER_MS, NS_PER_S
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
 from targets.simulator.records import content_of, make_batch
 from targets.simulator.world import World
 
 RETRY_NS: Final = 50 * NS_PER_MS
 FETCH_BYTES: Final = 1_048_576
-# The world's start in records' timestamps; any fixed time will do.
-EPOCH_MS: Final = 1_700_000_000_000
 # The share of a client's time that the broker gets, so that "timed out" arrives before the client gives up.
 BROKERS_SHARE: Final = 0.8
 NO_ANSWER: Final = "no answer"

@@ -98,7 +98,6 @@ HARMLESS: Final[dict[Group, str]] = {
     ): "a line that Apache Kafka printed, for a reader; the log itself is judged",
     ("*", "log", "batch", "position", "*"): _BYTES,
     ("*", "log", "batch", "segment", "*"): _BYTES,
-    ("*", "log", "snapshot", "log_start_offset", "more"): "retention or DeleteRecords may have moved it",
     ("*", "fabric", "hold", "", "swap"): _RACE,
     ("*", "nemesis", "*", "", "swap"): _RACE,
     ("*", "log", "snapshot", "", "double"): "a snapshot that was begun anew; its last reading counts",

@@ -20,6 +20,7 @@ produce m2 acks=1 singly via A meanwhile for=1500ms
 produce m2 acks=all refused for=12.50ms
 read
 read via B
+delete records before end(m1)
 pass 3.0ms
 kill A
 power-loss A B
@@ -52,6 +53,7 @@ gone A
 epoch rises
 checkpoint A = end(m1)
 checkpoint A >= 12
+start A >= end(m1)
 log A = start(m2)
 settled A
 acked m1

@@ -22,6 +22,7 @@ from targets.broker.core import (
     office,
     questions,
     replicas,
+    retention,
     rounds,
     state_writes,
     topics,
@@ -77,7 +78,7 @@ class Broker:
         self.effects: list[Effect] = []
         self._disk = disk
 
-    def step(self, now_ns: int, event: Event, room: int = UNBOUNDED) -> list[Effect]:
+    def step(self, now_ns: int, event: Event, room: int = UNBOUNDED, *, wall_ms: int = -1) -> list[Effect]:
         """
         Process one event and return the effects, in order.
 
@@ -85,9 +86,12 @@ class Broker:
             now_ns: time of any monotonic clock, in nanoseconds; timers use the same clock.
             event: the event to process.
             room: how many bytes of records the answers to clients may hold.
+            wall_ms: what the wall clock shows, in ms since 1970, for the age of records alone; -1: nobody knows.
         """
         self.effects = []
-        core = Core(state=self.state, disk=self._disk, now_ns=now_ns, room=room, effects=self.effects)
+        core = Core(
+            state=self.state, disk=self._disk, now_ns=now_ns, wall_ms=wall_ms, room=room, effects=self.effects
+        )
         try:
             _dispatch(core, event)
         finally:
@@ -122,6 +126,7 @@ def _dispatch(core: Core, event: Event) -> None:
                 replicas.open_replica(core, log, recovery)
             core.after_ms(("isr-check",), max(1, core.config.replica_lag_ms_max // 2))
             core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
+            retention.begin(core)
         case _:
             assert_never(event)
 
@@ -296,6 +301,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
         case ("checkpoint",):
             _checkpoint(core)
             damage.look_through(core)
+        case ("retention",):
+            retention.apply(core)
         case ("fetch-wait", int(number)):
             fetches.on_fetch_timeout(core, number)
         case ("produce", int(number)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from targets.broker.core.messages import Batch, TopicPartition
 
@@ -75,6 +75,21 @@ class Recovery:
     batch_epochs: tuple[tuple[int, int], ...]
     file_epochs: tuple[tuple[int, int], ...]
     high_watermark: int
+
+
+class File(NamedTuple):
+    """
+    One file of a log.
+
+    Attributes:
+        end: the offset after its last one.
+        latest: the greatest timestamp of its batches and of all before them, in ms; negative if none has one.
+    """
+
+    base: int
+    end: int
+    size: int
+    latest: int
 
 
 class LogPort(Protocol):
@@ -162,6 +177,12 @@ class LogPort(Protocol):
 
         The newest file stays. Nothing changes if the log starts there or later.
         """
+
+    def files(self) -> tuple[File, ...]:
+        """Return the files of the log, the oldest first; nothing is read for it."""
+
+    def roll(self) -> None:
+        """Begin a new file at the log's end, unless the newest is empty."""
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""

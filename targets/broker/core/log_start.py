@@ -19,16 +19,22 @@ class StartReason(StrEnum):
 
     LEADER = "leader"
     DELETE_RECORDS = "delete-records"
+    RETENTION_TIME = "retention-time"
+    RETENTION_SIZE = "retention-size"
 
 
 def advance_start(core: Core, replica: Replica, to: int, reason: StartReason) -> None:
     """
     Move a log's start up, never past its high watermark: what is not committed may still be truncated.
 
+    Where delete_past_high_watermark says so, retention moves it past that.
+
     Source:  KAFKA-5634 (a start past the high watermark); UnifiedLogTest, testCannotIncrementLogStartOffsetPast-
              HighWatermark.
     """
-    before, moved = replica.log.start_offset, min(to, replica.high_watermark)
+    retained = reason in (StartReason.RETENTION_TIME, StartReason.RETENTION_SIZE)
+    past = retained and core.rules.delete_past_high_watermark
+    before, moved = replica.log.start_offset, to if past else min(to, replica.high_watermark)
     if moved <= before:
         return
     replica.log.advance_start(moved)

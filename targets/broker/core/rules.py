@@ -224,6 +224,15 @@ class Rules:
             "refuses commands to its older registrations",
         )
     )
+    delete_past_high_watermark: bool = field(
+        metadata=_doc(
+            "Whether retention deletes records above the high watermark.",
+            source="KAFKA-5634",
+            no="a file stays until all of it is committed",
+            yes="it deletes whole files by age and size alone, so that what was never replicated may be gone "
+            "before a follower could copy it (up to 0.11.0.0)",
+        )
+    )
     topic_identity: bool = field(
         metadata=_doc(
             "Whether a topic that was deleted and created again is distinguished from its predecessor.",
@@ -277,13 +286,18 @@ _HW: Final = Rules(
     forget_follower_ends=True,
     returning_leader=ReturningLeader.RESUMES,
     fence_broker_epoch=False,
+    delete_past_high_watermark=True,
     topic_identity=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
     epoch_cut=EpochCut.AT_OR_PAST,
     leo_after_cut=LeoAfterCut.TARGET,
 )
 _KIP101: Final = replace(
-    _HW, epochs=True, truncate_to=TruncateTo.ONE_ANSWER, returning_leader=ReturningLeader.AWAITS
+    _HW,
+    epochs=True,
+    truncate_to=TruncateTo.ONE_ANSWER,
+    returning_leader=ReturningLeader.AWAITS,
+    delete_past_high_watermark=False,  # from 0.11.0.1 on
 )
 _KIP279: Final = replace(
     _KIP101,

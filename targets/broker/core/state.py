@@ -105,6 +105,10 @@ class Config:
     # Read again with each checkpoint, to find batches that have changed: some hundred batches if they are small,
     # which the loop can do between two requests. Cluster runs have a checkpoint every 50 ms.
     check_bytes_max: int = 16_384
+    # Whole files are deleted that have only older records, or that a log has beyond so many bytes; 0: none.
+    retention_ms: int = 0
+    retention_bytes: int = 0
+    retention_check_ms: int = 300_000
     flush_messages: int = 0  # flush a log after so many records; 0: never, the operating system does it
 
 
@@ -297,13 +301,14 @@ class Core:
     """
     One step in progress: the state, the time of the event, and the effects so far.
 
-    room is how many bytes of records the answers of this step to clients may still hold. ending is why the broker
-    must not go on after this step.
+    wall_ms is the wall clock's time, since 1970; -1 where nobody has one. room is how many bytes of records the
+    answers of this step to clients may still hold. ending is why the broker must not go on after this step.
     """
 
     state: State
     disk: DiskPort
     now_ns: int = 0
+    wall_ms: int = -1
     room: int = UNBOUNDED
     effects: list[Effect] = field(default_factory=list)
     ending: Exit | None = None

@@ -56,6 +56,7 @@ class DataDir:
         path: Path,
         *,
         segment_bytes: int,
+        segment_ms: int = 0,
         on_durable: Callable[[str, int], None],
         files_open_max: int = _FILES_OPEN_MAX,
     ) -> None:
@@ -64,6 +65,7 @@ class DataDir:
         self._on_durable = on_durable
         self._options = LogOptions(
             segment_bytes=segment_bytes,
+            segment_ms=segment_ms,
             on_durable=on_durable,
             before_cut=self._before_cut,
             before_start=self._keep_start,
@@ -201,6 +203,7 @@ def open_data_dir(
     path: Path,
     *,
     segment_bytes: int = SEGMENT_BYTES_DEFAULT,
+    segment_ms: int = 0,
     on_durable: Callable[[str, int], None] = _ignore_durable,
     files_open_max: int = _FILES_OPEN_MAX,
 ) -> OpenedData:
@@ -225,7 +228,13 @@ def open_data_dir(
     points = _read(path / checkpoint.RECOVERY_POINTS_FILE, notes)
     starts = _read(path / checkpoint.LOG_STARTS_FILE, notes)
     words = tuple(note.partition(":")[0] for note in notes)
-    data = DataDir(path, segment_bytes=segment_bytes, on_durable=on_durable, files_open_max=files_open_max)
+    data = DataDir(
+        path,
+        segment_bytes=segment_bytes,
+        segment_ms=segment_ms,
+        on_durable=on_durable,
+        files_open_max=files_open_max,
+    )
     recoveries = data.open_logs(
         {
             tp: Known(

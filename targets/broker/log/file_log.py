@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from targets.broker.core.log_port import AppendOrderError, DamagedError, LeoAfterCut
+from targets.broker.core.log_port import AppendOrderError, DamagedError, File, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
@@ -146,7 +146,7 @@ class FileLog:
         at = 0
         with whole(self.tp, "an append"):
             while at < len(stored):
-                at += self._segments[-1].append(stored[at:] if at else stored, self._options.segment_bytes)
+                at += self._segments[-1].append(stored[at:] if at else stored, self._options)
                 self._end = max(self._end, self._segments[-1].next_offset)
                 if at < len(stored):
                     self._add_segment(first_offset_of(stored[at][0], self._end))
@@ -215,6 +215,20 @@ class FileLog:
     def _segment_at(self, offset: int) -> int:
         """Return the index of the segment in which `offset` lies, or would lie; 0 before all of them."""
         return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
+
+    def files(self) -> tuple[File, ...]:
+        """Return the files of the log, the oldest first."""
+        ends = [segment.base_offset for segment in self._segments[1:]]
+        return tuple(
+            File(segment.base_offset, end, segment.size, segment.latest)
+            for segment, end in zip(self._segments, [*ends, self._end], strict=True)
+        )
+
+    def roll(self) -> None:
+        """Begin a new file at the log's end, unless the newest is empty."""
+        if self._segments[-1].size:
+            with whole(self.tp, "a new file"):
+                self._add_segment(self._end)
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""

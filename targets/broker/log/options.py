@@ -30,6 +30,8 @@ class LogOptions:
     A log's settings and callbacks.
 
     Attributes:
+        segment_ms: how much later than its first batch the last one of a file may be, by their timestamps; 0: no
+            matter how much.
         on_durable: called with (path, length) when the first `length` bytes of a file are durable; path is
             relative to the data directory. A smaller length than before means that the file was truncated.
         before_cut: called with (tp, offset) before records at or past `offset` are removed.
@@ -38,6 +40,7 @@ class LogOptions:
     """
 
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
+    segment_ms: int = 0
     on_durable: Callable[[str, int], None] = _ignore_durable
     before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
     before_start: Callable[[TopicPartition, int], None] = _ignore_start

@@ -18,7 +18,8 @@ from targets.broker.core.messages import Batch, Payload
 from targets.broker.log.batch import HEADER_BYTES, Damage, Stored
 from targets.broker.log.index import Entry, Index, damaged
 from targets.broker.log.open_files import OpenFiles
-from targets.broker.log.stored import changed, crc_of, examine
+from targets.broker.log.options import LogOptions
+from targets.broker.log.stored import changed, crc_of, examine, max_timestamp_of
 
 SEGMENT_SUFFIX: Final = ".log"
 # Kafka's name for a segment's file during its deletion.
@@ -57,6 +58,7 @@ class Segment:
         self._files = files
         self.size: int = os.fstat(files.create(self) if create else self._fd).st_size
         self.index = Index(self.name, self._read)
+        self._first_time = _NEVER  # the greatest timestamp of the first batch
         # The length of the prefix that is known to be durable. Bytes found at opening may or may not be.
         self.durable_bytes = 0
         self.dirty = True
@@ -99,22 +101,29 @@ class Segment:
                 return Damage.CRC
             if header.base_offset < expected or header.last_offset - self.base_offset > _OFFSETS_MAX:
                 return Damage.DISORDER
+            if not position:
+                self._first_time = header.max_timestamp
             self.index.add((Entry.of(header, position, expected, self.latest),))
             position += header.size
             expected = header.last_offset + 1
         return None
 
-    def append(self, stored: Sequence[Stored], size_max: int) -> int:
+    def append(self, stored: Sequence[Stored], options: LogOptions) -> int:
         """
         Append batches with as few writes as possible; return how many fitted.
 
         An empty segment takes any one batch. A batch that does not fit, and all after it, are for another segment.
+        Source:  Kafka, LogSegment.shouldRoll: by size, by offsets, and by the time since its first batch.
         """
         pieces: list[Payload] = []
         entries: list[Entry] = []
         end, end_offset, latest = self.size, self.next_offset, self.latest
         for batch, its_pieces in stored:
-            if not self._has_room(batch, end, size_max):
+            if not self._has_room(batch, end, options.segment_bytes):
+                break
+            if not end:
+                self._first_time = max_timestamp_of(batch.payload)
+            elif options.segment_ms and self._is_over(batch, options.segment_ms):
                 break
             entries.append(Entry.of_batch(batch, end, end_offset, latest))
             end_offset, latest = batch.next_offset, entries[-1].latest
@@ -130,6 +139,10 @@ class Segment:
         """Return True if the batch fits, by its bytes and by its offsets' distance from the base."""
         fits = not end or end + batch.size <= size_max
         return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
+
+    def _is_over(self, batch: Batch, most_ms: int) -> bool:
+        """Return True if a batch's time is too long after that of the segment's first one."""
+        return self._first_time >= 0 and max_timestamp_of(batch.payload) - self._first_time > most_ms
 
     def _write(self, pieces: Sequence[Payload]) -> None:
         at, fd = self.size, self._fd

@@ -9,11 +9,13 @@ Source:  Kafka Replication Design V3, G: the high watermark advances whenever th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from targets.broker.core.events import Event, Hungup, Tick, ZkAsk
 from targets.broker.core.messages import FetchRequest, TopicPartition
 from targets.broker.core.state import Replica, Role, State
 from targets.broker.core.timers import TimerKey
+from targets.broker.core.waits import Waits
 from targets.broker.core.zookeeper import ZkMulti
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.world import World
@@ -40,7 +42,9 @@ class Due:
     def wrong(self, name: str, event: Event, state: State) -> Iterator[tuple[TopicPartition | None, str]]:
         """Yield what a step left undone, with the partition that it is about."""
         if isinstance(event, Hungup):
-            for what, waits in (("fetch", state.fetches), ("produce", state.produces)):
+            waiting_of: tuple[tuple[str, Waits[Any]], ...]
+            waiting_of = ("fetch", state.fetches), ("produce", state.produces), ("deletion", state.deletions)
+            for what, waits in waiting_of:
                 callers = [waiting.caller for waiting in waits.requests.values()]
                 if any(caller.connection == event.connection for caller in callers):
                     yield None, f"{name} lets a {what} wait whose connection is closed"

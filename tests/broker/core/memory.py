@@ -6,7 +6,7 @@ import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, LeoAfterCut, Recovery
+from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, File, LeoAfterCut, Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.zookeeper import (
     PartitionState,
@@ -47,6 +47,7 @@ class MemoryLog:
     rotten: set[int] = field(default_factory=set)
     broken: bool = False
     hidden: bool = False
+    rolls: int = 0
 
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
         base = self.end_offset
@@ -120,6 +121,18 @@ class MemoryLog:
         assert offset <= self.end_offset
         self.start_offset = max(self.start_offset, offset)
         self.batches = [item for item in self.batches if item.last_offset >= self.start_offset]
+
+    def files(self) -> tuple[File, ...]:
+        """Return a file for each batch: a batch's crc serves as its time here."""
+        ends = [item.base_offset for item in self.batches[1:]]
+        found, latest = [], -1
+        for item, end in zip(self.batches, [*ends, self.end_offset], strict=False):
+            latest = max(latest, item.crc)
+            found.append(File(item.base_offset, end, item.size, latest))
+        return tuple(found)
+
+    def roll(self) -> None:
+        self.rolls += 1
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the first offset at or after a timestamp, or -1; a batch's crc serves as its time here."""

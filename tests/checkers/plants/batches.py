@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import Change, leader_of, outcome, replicas_of, snapshots
+from tests.checkers.plants.changes import Change, delete_before, leader_of, outcome, replicas_of, snapshots
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
@@ -80,7 +80,7 @@ def end_below(edit: Edit) -> None:
         line["value"]["log_end_offset"] -= 1
 
 
-@plant("start-beyond-the-end", "local-kip101-1", INCOMPLETE)
+@plant("start-beyond-the-end", "local-kip101-1", INCOMPLETE, Kind.DELETED_EARLY)
 def start_beyond(edit: Edit) -> None:
     for line in snapshots(edit):
         line["value"] |= {"log_start_offset": 9}
@@ -126,6 +126,7 @@ def own_segment(edit: Edit) -> None:
 @plant("start-inside-a-batch-lawful", "local-kip101-1-hw", Kind.LOST, Kind.NOT_REPLICATED)
 def start_inside(edit: Edit) -> None:
     """DeleteRecords moved the log's start; the segment keeps the records below it."""
+    delete_before(edit, 2)
     for line in snapshots(edit):
         line["value"]["log_start_offset"] = 2
 
@@ -171,7 +172,8 @@ def _two_batches(offset: int) -> Change:
 
 
 def _emptied(edit: Edit) -> None:
-    """Let retention remove every record: the logs begin where they end, and no batch is left."""
+    """Let a client delete every record: the logs begin where they end, and no batch is left."""
+    delete_before(edit, edit.snapshot(replicas_of(edit)[0])["value"]["log_end_offset"])
     for node in replicas_of(edit):
         end = edit.snapshot(node)["value"]["log_end_offset"]
         edit.drop_batch(node, 0, cut=True)

@@ -82,6 +82,16 @@ def last_read(edit: Edit) -> Line:
     return edit.find(Source.CLIENT, "read", type="ok", nth=-1)
 
 
+def delete_before(edit: Edit, offset: int, at: Line | None = None) -> Line:
+    """Insert a client's deletion of all records before an offset, before a line or the last read; return it."""
+    read = at or edit.find(Source.CLIENT, "read", type="invoke", nth=-1)
+    ok = edit.insert(read, Source.CLIENT, "delete-records", "client-98", "ok", before=True, **place(edit))
+    asked = edit.insert(ok, Source.CLIENT, "delete-records", "client-98", "invoke", before=True, **place(edit))
+    edit.change(asked, before=offset)
+    edit.change(ok, before=offset, low_watermark=offset)
+    return ok
+
+
 # --- what clients do ---------------------------------------------------------------------------------------------
 def read_again(edit: Edit, **value: Any) -> Line:
     """Insert a second read of another client after the last one; return its ok."""

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from harness.model import Kind
-from tests.checkers.plants.changes import Change, each_of, follower_of, last_read, replicas_of
+from harness.model import Kind, Source
+from tests.checkers.plants.changes import (
+    Change,
+    delete_before,
+    each_of,
+    follower_of,
+    last_read,
+    leader_of,
+    replicas_of,
+)
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
 
 # --- logs that begin later ---------------------------------------------------------------------------------------
 def retained(edit: Edit) -> None:
-    """Let retention remove offsets 0-2 of both replicas, with their epoch's start."""
+    """Let a client delete offsets 0-2 of both replicas, with their epoch's start."""
+    delete_before(edit, 3)
     for node in edit.lines[0]["value"]["replicas"]:
         snapshot = edit.snapshot(node)
         epochs = [[epoch, max(start, 3)] for epoch, start in snapshot["value"]["epochs"]]
@@ -29,6 +38,7 @@ def removed(edit: Edit) -> None:
 @plant("deleted-records-differ-lawful", "kafka-kip101-1")
 def deleted_differ(edit: Edit) -> None:
     """DeleteRecords moved the logs' start; one replica still holds other bytes below it."""
+    delete_before(edit, 1)
     for node in edit.lines[0]["value"]["replicas"]:
         snapshot = edit.snapshot(node)
         epochs = [[epoch, max(start, 1)] for epoch, start in snapshot["value"]["epochs"]]
@@ -57,6 +67,7 @@ def _begins_at(start: int) -> Change:
     """Return a change in which DeleteRecords moved the start of every log; the segments keep what is below."""
 
     def change(edit: Edit) -> None:
+        delete_before(edit, start)
         for node in replicas_of(edit):
             snapshot = edit.snapshot(node)
             epochs = [[epoch, max(first, start)] for epoch, first in snapshot["value"]["epochs"]]
@@ -76,6 +87,66 @@ def _first_gone(edit: Edit) -> None:
         end = edit.snapshot(node)["value"]["log_end_offset"]
         edit.drop_batch(node, 0)
         edit.change(edit.snapshot(node), log_end_offset=end)
+
+
+def _moved(edit: Edit, to: int, reason: str) -> None:
+    """Let every replica report that the start of its log moved; its checkpoint of epochs follows."""
+    read = edit.find(Source.CLIENT, "read", type="invoke", nth=-1)
+    for node in replicas_of(edit):
+        snapshot = edit.snapshot(node)
+        epochs = [[epoch, max(first, to)] for epoch, first in snapshot["value"]["epochs"]]
+        moved = edit.event(read, node, "log-start", **{"from": 0}, to=to, reason=reason)
+        edit.move(read, after=moved)
+        edit.event(moved, node, "checkpoint", what="epochs", content=epochs)
+        edit.change(snapshot, log_start_offset=to, epochs=epochs)
+
+
+@plant("deleted-by-nobody", "sim-clean-8", Kind.DELETED_EARLY)
+def by_nobody(edit: Edit) -> None:
+    _moved(edit, 1, "delete-records")
+
+
+@plant("deleted-by-nobody-lawful", "sim-clean-8")
+def by_somebody(edit: Edit) -> None:
+    delete_before(edit, 1)
+    _moved(edit, 1, "delete-records")
+
+
+@plant("deleted-before-the-leader", "sim-clean-8", Kind.DELETED_EARLY)
+def before_the_leader(edit: Edit) -> None:
+    _moved(edit, 1, "leader")
+
+
+@plant("deleted-past-the-high-watermark", "sim-clean-8", Kind.DELETED_EARLY)
+def past_the_high_watermark(edit: Edit) -> None:
+    leader = leader_of(edit)
+    first = edit.find(Source.BROKER, "high-watermark", process=leader)
+    moved = delete_before(edit, 1, first)
+    moved = edit.event(moved, leader, "log-start", **{"from": 0}, to=1, reason="delete-records")
+    edit.event(moved, leader, "checkpoint", what="epochs", content=[[0, 1]])
+    for line in edit.all(Source.BROKER, "checkpoint", process=leader, what="epochs"):
+        edit.change(line, content=[[epoch, max(start, 1)] for epoch, start in line["value"]["content"]])
+    _moved(edit, 1, "leader")
+    edit.drop(*edit.all(Source.BROKER, "log-start", process=leader)[1:])
+
+
+@plant("start-forgotten", "sim-clean-8", Kind.UNDELETED)
+def forgotten(edit: Edit) -> None:
+    """What a replica had deleted, and what its checkpoint was without, is there again."""
+    delete_before(edit, 1)
+    before = {node: dict(edit.snapshot(node)["value"]) for node in replicas_of(edit)}
+    _moved(edit, 1, "delete-records")
+    for node, value in before.items():
+        edit.change(edit.snapshot(node), log_start_offset=0, epochs=value["epochs"])
+
+
+@plant("start-moved-on-kafka", "kafka-kip101-1", Kind.DELETED_EARLY)
+def moved_on_kafka(edit: Edit) -> None:
+    """Apache Kafka reports no moves: the final logs tell."""
+    for node in replicas_of(edit):
+        snapshot = edit.snapshot(node)
+        epochs = [[epoch, max(first, 1)] for epoch, first in snapshot["value"]["epochs"]]
+        edit.change(snapshot, log_start_offset=1, epochs=epochs)
 
 
 STARTS = [

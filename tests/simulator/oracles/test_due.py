@@ -109,7 +109,7 @@ def test_leader_that_takes_a_follower_to_have_more_than_itself_is_named() -> Non
 
 def test_leader_that_counts_a_fetch_past_its_log_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def count(_: Any, core: Any, replica: Any, follower: int, part: Any) -> None:
-        leader.isr.note_fetch(core, replica, follower, part.fetch_offset)
+        leader.isr.note_fetch(core, replica, follower, part.fetch_offset, 0)
 
     world, oracles = watched()
     patch(monkeypatch, leader, "_count_fetch", count)
