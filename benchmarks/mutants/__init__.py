@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from benchmarks.mutants import commanding, controlling, following, joining, leading, serving, stepping
+from benchmarks.mutants import commanding, controlling, deleting, following, joining, leading, serving, stepping
 from benchmarks.mutants.mutant import Mutant
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     mutant.name: mutant
-    for part in (stepping, controlling, commanding, leading, serving, following, joining)
+    for part in (stepping, controlling, commanding, leading, serving, following, joining, deleting)
     for mutant in part.MUTANTS
 }
 
@@ -24,7 +24,6 @@ WITHOUT: Final[Mapping[str, str]] = {
     "controller_state": "only data: what the controller knows",
     "decided": "only data: decisions and what they were made from",
     "events": "only data: inputs and outputs",
-    "log_start": "nothing moves a leader's start yet",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",
     "names": "one rule for the names of topics, and no replication",

@@ -19,13 +19,13 @@ from checkers.facts.fact import fact, select
 from checkers.facts.outages import starts_on_new_disks
 from checkers.facts.replica_log import UNKNOWN, Change, Piece, Ranges, ReplicaLog
 from checkers.facts.view import names_of
-from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
+from harness.events import Append, Follower, Leader, LogStart, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
 
 # A piece that a log lost, and the index of the op that shows it.
 _Undone: TypeAlias = tuple[int, int, int, int]
 
-_Step: TypeAlias = Append | Truncate | Recovered | Leader | Follower | Started | Stopped
+_Step: TypeAlias = Append | LogStart | Truncate | Recovered | Leader | Follower | Started | Stopped
 
 
 class Copies:
@@ -61,6 +61,8 @@ class Copies:
         self._led_in: dict[str, int] = {}
         # Of which epochs each node's log was at its last recovery, below the offset at which it has changed since.
         self._recovered: dict[str, Starts] = {}
+        # Where each node said last that its log starts: what is below is not looked for at a recovery.
+        self._starts: dict[str, int] = {}
         self._started: dict[str, Op] = {}
         self._on_new_disk = starts_on_new_disks(ops)
         self.in_order: list[Change] = []
@@ -112,7 +114,10 @@ class Copies:
                     return self._remove(op, log, 0)
             case Append():
                 return list(self._append(place, op, step, log))
+            case LogStart():
+                self._starts[op.process] = step.to
             case Truncate() | Stopped():
+                self._starts.pop(op.process, None)
                 return self._remove(op, log, 0 if isinstance(step, Stopped) else _end_after(step))
             case Recovered():
                 return self._recover(op, step, log)
@@ -236,7 +241,7 @@ class Copies:
         # What fitted at the recovery before, and has not changed since, still does where the epochs are the same.
         other = next((pair for pair in zip_longest(before, starts) if pair[0] != pair[1]), ())
         sure = min([log.changed_from, *(each[0] for each in other if each is not None)])
-        unfit = self.epochs.unfit_from(starts, log.pieces_from(sure))
+        unfit = self.epochs.unfit_from(starts, log.pieces_from(max(sure, self._starts.get(node, 0))))
         log.changed_from = log.end if unfit is None else unfit
         return log.changed_from
 
@@ -245,7 +250,7 @@ class Copies:
         return Change(node=op.process, first=first, end=end, origin=origin, op=op, leader=leader)
 
 
-_REPLAYED: Final = ("append", "truncate", "recovered", "leader", "follower", "started", "stopped")
+_REPLAYED: Final = ("append", "log-start", "truncate", "recovered", "leader", "follower", "started", "stopped")
 
 
 def copied(ops: Sequence[Op], piece: Piece) -> Iterator[Change]:

@@ -12,10 +12,10 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.deleted import ASKED, FOLLOWED, asked_before, deleted_before, high_watermark_before
-from checkers.facts.moments import anomaly, once
+from checkers.facts.moments import anomaly, margin_ns, once
 from checkers.facts.view import at, final_logs
 from harness.effect import Effect, nature_of
-from harness.events import Injection, LogStart, Read, Stopped, Truncate
+from harness.events import Injection, LogStart, Read, Snapshot, Stopped, Truncate
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -62,6 +62,7 @@ def deleted(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _moves(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield moves of a start that nobody had asked for, or past the high watermark."""
+    led = max((move.to for _, move in events_of(ops, LogStart) if move.reason != FOLLOWED), default=0)
     for op, move in events_of(ops, LogStart):
         high = high_watermark_before(ops, op)
         said = f"the log of {op.process} starts at {move.to} at {at(op)}"
@@ -69,7 +70,7 @@ def _moves(ops: Sequence[Op]) -> Iterator[Anomaly]:
         if high is not None and move.to > high:
             text, early = f"{said}, past its high watermark, {high}", ((max(high, move.start), move.to),)
             yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], [op.process], None, early)
-        most = asked_before(ops, op.index) if move.reason == ASKED else deleted_before(ops)
+        most = asked_before(ops, op.index) if move.reason == ASKED else max(led, deleted_before(ops))
         if move.reason in (ASKED, FOLLOWED) and move.to > most:
             text = f"{said}, and {_asked(most)}"
             yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], [op.process], None, ranges)
@@ -94,10 +95,15 @@ def _asked(most: int) -> str:
 
 def _forgotten(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield final logs that start below where their node last said that its log starts."""
-    last = {op.process: (op, move) for op, move in events_of(ops, LogStart)}
+    logs, margin = final_logs(ops), margin_ns(ops)
+    read_at = {op.process: op.time_ns for op, _ in events_of(ops, Snapshot)}
+    last: dict[str, tuple[Op, LogStart]] = {}
+    for op, move in events_of(ops, LogStart):
+        if op.process in logs and op.time_ns + margin < read_at[op.process]:
+            last[op.process] = op, move
     for node, (op, move) in sorted(last.items()):
-        log = final_logs(ops).get(node)
-        if log is None or log.start >= move.to or _ended_since(ops, node, op.index, move.to):
+        log = logs[node]
+        if log.start >= move.to or _ended_since(ops, node, op.index, move.to):
             continue
         text = f"the final log of {node} starts at {log.start}; at {at(op)} it had been deleted up to {move.to}"
         yield anomaly(ops, Kind.UNDELETED, text, [op.index, log.index], [node], None, ((log.start, move.to),))

@@ -16,6 +16,9 @@ _Lack: TypeAlias = tuple[str, tuple[int, ...]]
 _WORDS: Final[Mapping[tuple[Source, str, str], frozenset[object]]] = {
     (Source.BROKER, "append", "role"): frozenset({"leader", "follower"}),
     (Source.BROKER, "truncate", "reason"): frozenset(REASONS),
+    (Source.BROKER, "log-start", "reason"): frozenset(
+        {"leader", "delete-records", "retention-time", "retention-size"}
+    ),
     (Source.BROKER, "checkpoint", "what"): frozenset({"epochs"}),
     (Source.BROKER, "printed", "what"): frozenset({"truncate", "stuck", "fenced", "exiting"}),
     (Source.RUNNER, "setup", "power_tier"): frozenset({"none", "loop", "watermark", "sim"}),
@@ -47,6 +50,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
     "returning_leader": frozenset({"resumes", "awaits"}),
     "fence_broker_epoch": _YES_NO,
     "delete_past_high_watermark": _YES_NO,
+    "start_inside_batch": _YES_NO,
     "topic_identity": _YES_NO,
     "epochs_flushed": frozenset({"on_change", "with_segment"}),
     "epoch_cut": frozenset({"at_or_past", "past"}),
@@ -70,6 +74,7 @@ _COUNTS: Final[Mapping[tuple[Source, str], Callable[[Any], Iterable[int]]]] = {
     (Source.BROKER, "leader"): attrgetter("log_end_offset", "high_watermark"),
     (Source.BROKER, "follower"): attrgetter("log_end_offset", "high_watermark"),
     (Source.BROKER, "truncate"): attrgetter("start", "to", "end"),
+    (Source.BROKER, "log-start"): attrgetter("start", "to"),
     (Source.BROKER, "recovered"): attrgetter("log_end_offset", "high_watermark", "cut_bytes"),
     (Source.BROKER, "append"): attrgetter("base", "end"),
     (Source.BROKER, "flush"): lambda flushed: (flushed.length,),

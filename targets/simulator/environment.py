@@ -48,6 +48,7 @@ from targets.simulator.zookeeper_faults import (
     random_fetches,
     random_formats,
     random_more,
+    random_retention,
     random_together,
     random_world,
 )
@@ -161,6 +162,7 @@ class SimEnvironment:
             settings |= {
                 "together": random_together(spec.seed, settings["replica_lag_ms_max"]),
                 **random_fetches(spec.seed, settings["replica_lag_ms_max"]),
+                **random_retention(spec.seed),
             }
             clocks = random_clocks(spec.seed, spec.draw.ids)
             make = partial(random_world, more=random_more(spec.seed), clocks=clocks)

@@ -34,6 +34,7 @@ class SimLog:
         epochs: the epoch file, None when there is none.
         directory_durable: the directory's own name survives a power loss.
         changes: rises with every write.
+        begun: how often it was begun anew, without a record.
         rotten, epochs_rotten: a byte of a batch, or of the epoch file as it is, was flipped.
         lost: the batches as they were of which a byte was flipped, and those that were cut with one.
         topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
@@ -51,7 +52,7 @@ class SimLog:
         self.epochs_durable: Entries | None = None
         self.directory_durable = False
         self.deleted = False
-        self.changes = 0
+        self.changes = self.begun = 0
         self.rotten = self.epochs_rotten = False
         self.lost: list[Batch] = []
         self.topic_id = NO_TOPIC_ID
@@ -250,6 +251,7 @@ class SimLog:
         self.lose(0)
         self.kept_start = min(self.kept_start, offset)
         self._bytes_deleted = 0
+        self.begun += 1
         while self.segments:
             self.remove_last_segment()
         self.segments.append(Segment(base_offset=offset))

@@ -38,6 +38,8 @@ SESSION_TIMEOUT_MS: Final = 1_500
 FAULTY_SHARE: Final = 0.4
 # How often a producer of a run of several partitions sends the records of one partition in two batches.
 SPLIT_SHARE: Final = 0.3
+# How often the brokers of a run of several partitions delete records by age or size.
+RETENTION_SHARE: Final = 0.3
 FETCH_BYTES: Final = 1_048_576
 # Who may lag for less asks for all partitions at once.
 ASKED_IN_TURN_LAG_MS_MIN: Final = 1_000
@@ -128,6 +130,19 @@ def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
         "fetch_bytes_max": size,
         "fetch_response_bytes_max": size,
         "fetch_wait_ms_max": min(wait_ms, lag_ms // 2),
+    }
+
+
+def random_retention(seed: int) -> dict[str, int]:
+    """Return how the brokers of a run of several partitions delete old records: in most runs not at all."""
+    chance = Random(f"retention {seed}")
+    if chance.random() >= RETENTION_SHARE:
+        return {}
+    by = chance.choice(("size", "time", "both"))
+    return {
+        "retention_check_ms": chance.choice((20, 100)),
+        "retention_bytes": 0 if by == "time" else chance.choice((1, 300, 900)),
+        "retention_ms": 0 if by == "size" else chance.choice((100, 400)),
     }
 
 

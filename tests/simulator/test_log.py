@@ -20,7 +20,7 @@ TP = TopicPartition("topic", 0)
 SEEDS = range(40)
 STEPS = 60
 ALL = 1 << 30
-WEIGHTS = {"lead": 8, "follow": 4, "cut": 4, "empty": 0.5, "epochs": 2, "start": 2, "restart": 1}
+WEIGHTS = {"lead": 8, "follow": 4, "cut": 4, "empty": 0.5, "epochs": 2, "start": 2, "roll": 1, "restart": 1}
 
 
 def filled(*spans: tuple[int, int], segment_bytes: int = ALL) -> SimLog:
@@ -84,6 +84,10 @@ class Twins:
         self.real.advance_start(to)
         self.sim.advance_start(to)
         assert to == self.real.start_offset
+
+    def roll(self, _chance: Random) -> None:
+        self.real.roll()
+        self.sim.roll()
 
     def epochs(self, chance: Random) -> None:
         entries = [(epoch, 2 * epoch) for epoch in range(chance.randint(0, 3))]

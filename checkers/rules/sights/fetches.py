@@ -39,7 +39,10 @@ def copied(ops: Sequence[Op]) -> Iterator[Break]:
     """Yield appends of a follower from where it had not fetched from its leader."""
     names, leaders = names_of(ops), dict[str, str]()
     asked: dict[tuple[str, str], set[int]] = {}
+    # Where each node's log was begun anew: its first batch may begin before what it asks for (KAFKA-6975).
+    anew: dict[str, int] = {}
     seen = [*events_of(ops, Fetch), *events_of(ops, Append), *events_of(ops, Follower), *events_of(ops, Started)]
+    seen += events_of(ops, Truncate)
     for op, event in sorted(seen, key=lambda each: each[0].index):
         node = op.process
         match event:
@@ -49,7 +52,9 @@ def copied(ops: Sequence[Op]) -> Iterator[Break]:
                 leaders.pop(node, None)
             case Follower():
                 leaders[node] = names.get(event.leader, "")
-            case Append() if event.role == "follower" and node in leaders:
+            case Truncate():
+                anew[node] = event.to if event.reason == "full" else -1
+            case Append() if event.role == "follower" and node in leaders and event.base != anew.get(node):
                 if event.base not in asked.get((node, leaders[node]), ()):
                     text = f"{node} appended from {event.base} at {at(op)}, and had not fetched from there"
                     yield node, text, (op.index,)

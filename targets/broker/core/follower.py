@@ -13,7 +13,14 @@ from targets.broker.core.cuts import cut_log, start_anew
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
 from targets.broker.core.fetcher import AwaitBounds, AwaitEpochEnd, AwaitFetch, Fetcher, Kind, Wish
 from targets.broker.core.log_port import AppendOrderError
-from targets.broker.core.messages import EpochAnswer, ErrorCode, FetchResult, LeaderAndIsr, ListOffsetsResult
+from targets.broker.core.messages import (
+    Batch,
+    EpochAnswer,
+    ErrorCode,
+    FetchResult,
+    LeaderAndIsr,
+    ListOffsetsResult,
+)
 from targets.broker.core.phases import Turn, move
 from targets.broker.core.rules import TruncateTo, UndefinedQuery
 from targets.broker.core.state import Core, Phase, Replica, Role
@@ -195,6 +202,9 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
     """KIP-101 4.7.1 and 4.7.2: write a new epoch down before appending its first batch."""
     if not result.batches:
         return True
+    first = result.batches[0]
+    if core.rules.start_inside_batch and _is_at_start(replica, first):
+        start_anew(core, replica, first.base_offset)
     try:
         if result.batches[0].base_offset < replica.log.end_offset:
             raise AppendOrderError(
@@ -213,6 +223,12 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
     core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="follower")
     leader.maybe_flush(core, replica)
     return True
+
+
+def _is_at_start(replica: Replica, first: Batch) -> bool:
+    """Return True if this log has no record, and its leader's log starts inside the first batch that came."""
+    empty = replica.log.start_offset == replica.log.end_offset
+    return empty and first.base_offset < replica.log.end_offset <= first.last_offset
 
 
 def _follow_high_watermark(core: Core, replica: Replica, leaders: int) -> None:

@@ -233,6 +233,14 @@ class Rules:
             "before a follower could copy it (up to 0.11.0.0)",
         )
     )
+    start_inside_batch: bool = field(
+        metadata=_doc(
+            "What a follower without a record does when its leader's log starts inside a batch.",
+            source="KAFKA-6975; DeleteRecords of KIP-107",
+            no="it is stuck: the batch that it is sent begins before its own log ends (to 1.1.1)",
+            yes="its log begins where that batch does",
+        )
+    )
     topic_identity: bool = field(
         metadata=_doc(
             "Whether a topic that was deleted and created again is distinguished from its predecessor.",
@@ -287,6 +295,7 @@ _HW: Final = Rules(
     returning_leader=ReturningLeader.RESUMES,
     fence_broker_epoch=False,
     delete_past_high_watermark=True,
+    start_inside_batch=False,
     topic_identity=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
     epoch_cut=EpochCut.AT_OR_PAST,
@@ -304,6 +313,7 @@ _KIP279: Final = replace(
     truncate_to=TruncateTo.EPOCH_WALK,
     undefined_query=UndefinedQuery.UNDEFINED,
     drop_stale_answer=True,
+    start_inside_batch=True,  # also in 1.0.3 and 1.1.2
 )
 # With the fixes of KAFKA-7128, 7164 and 7415, and without fencing.
 _KIP279_FIXED: Final = replace(

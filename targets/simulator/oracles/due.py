@@ -79,8 +79,11 @@ class Due:
             return f"{name} has a timer that is due {_ms(state.armed_ns - first_ns)} before it wakes"
         if isinstance(event, Tick) and before.keys() - times.keys():
             now_ns, ended = self._world.nodes[name].clock.now_ns, sorted(before.keys() - times.keys(), key=str)
-            # A start in the present session ends the timers of an earlier one.
+            # A start in the present session ends the timers of an earlier one, and a deletion of old records the
+            # waits of those who ask for them.
             early = [key for key in ended if before[key] > now_ns and ("paths",) not in ended]
+            if times.get(("retention",)) != before.get(("retention",)):
+                early = [key for key in early if key[0] != "fetch-wait"]
             if early:
                 return f"{name} fires {early[0]} {_ms(before[early[0]] - now_ns)} too early"
         return ""

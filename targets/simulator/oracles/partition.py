@@ -37,7 +37,7 @@ class PartitionOracle:
 
     Attributes:
         committed: the number of the record at every offset that a leader has exposed.
-        start: the highest start of a leader's log.
+        start: the highest start of a leader's log, or of any where replicas delete on their own.
     """
 
     def __init__(self, world: World, tp: TopicPartition, violations: Violations, lives: Lives) -> None:
@@ -47,7 +47,11 @@ class PartitionOracle:
         self.replicas = Replicas(world, tp, self.records)
         self.committed: list[int] = []
         self.start = 0
-        self._starts: dict[str, tuple[SimLog, int]] = {}  # of each node's log
+        # Whether replicas delete by their logs' age or size, each on its own.
+        self._retains = any(
+            node.config.retention_ms or node.config.retention_bytes for node in world.nodes.values()
+        )
+        self._starts: dict[str, tuple[SimLog, int, int]] = {}  # of each node's log, and how often it was begun
         self._world = world
         self._violations = violations
         self._lives = lives
@@ -176,15 +180,15 @@ class PartitionOracle:
             self._starts.pop(name, None)
             return
         start, end = seen.log.start_offset, seen.log.end_offset
-        log, before = self._starts.get(name, (seen.log, start))
+        log, begun, before = self._starts.get(name, (seen.log, seen.log.begun, start))
         said = f"the log of {self.replicas.place(name)} starts at {start}"
-        if log is seen.log and start < before <= end:
+        if log is seen.log and begun == log.begun and start < before <= end:
             self.violated(Rule.LOG_START, (name,), start, f"{said}, and started at {before} before")
-        if seen.replica is not None and seen.role is Role.LEADER:
+        if seen.replica is not None and (seen.role is Role.LEADER or self._retains):
             self.start = max(self.start, start)
         elif seen.replica is not None and start > self.start:
             self.violated(Rule.LOG_START, (name,), start, f"{said}, and no leader's past {self.start}")
-        self._starts[name] = seen.log, start
+        self._starts[name] = seen.log, seen.log.begun, start
 
     def _judge_high_watermark(self, name: str) -> None:
         """Check that a replica that does not lead has, below its high watermark, a log and what is committed."""

@@ -64,6 +64,7 @@ def _batches(oracle: PartitionOracle, asked: FetchPartition, result: FetchResult
 
 
 def _gap(oracle: PartitionOracle, at: int, first: int) -> tuple[int, str] | None:
+    at = max(at, oracle.start)
     for offset, number in enumerate(oracle.committed[at:first], at):
         if number != HOLE and not oracle.is_excused(number):
             return offset, f"leaves out {oracle.records.name(number)}, committed at offset {offset}"
@@ -77,7 +78,7 @@ def _contents(oracle: PartitionOracle, batch: Batch) -> tuple[int, str] | None:
         return None
     for index, number in enumerate(numbers):
         there = committed[index] if index < len(committed) else None
-        if number == there or oracle.is_excused(number):
+        if number == there or oracle.is_excused(number) or batch.base_offset + index < oracle.start:
             continue
         if there is None or (there != HOLE and not oracle.is_excused(there)):
             offset = batch.base_offset + index

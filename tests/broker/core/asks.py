@@ -222,10 +222,16 @@ def lead(
 
 
 def leader_of(
-    records: int, *, isr: tuple[int, ...], epoch: int = 5, rules: str = "kip101", lag_ms: int = LAG_MS
+    records: int,
+    *,
+    isr: tuple[int, ...],
+    epoch: int = 5,
+    rules: Rules | str = "kip101",
+    lag_ms: int = LAG_MS,
+    **settings: Any,
 ) -> Bench:
     """Return broker 1 as leader of a log of so many one-record batches, at 10 seconds past the clock's zero."""
-    bench = registered(rules, *[(0, 1)] * records, replicas=THREE, replica_lag_ms_max=lag_ms)
+    bench = registered(rules, *[(0, 1)] * records, replicas=THREE, replica_lag_ms_max=lag_ms, **settings)
     bench.now_ns = 10_000_000_000
     lead(bench, epoch=epoch, isr=isr, replicas=THREE)
     return bench

@@ -11,7 +11,8 @@ from __future__ import annotations
 from targets.broker.core.messages import FetchRequest, OffsetForLeaderEpochRequest
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import Role
-from tests.broker.core.bench import MemoryLog
+from tests.broker.core.asks import fetch, fetch_answer, leader_of, produce
+from tests.broker.core.bench import TP, Bench, MemoryLog, batch, recovery
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.stage import Stage
 
@@ -302,3 +303,24 @@ def is_believed_to_hold_what_it_held(rules: Rules) -> bool:
     stage.elect(1, isr=(1, 3), tell=[1])
     stage.write(1, 101, acks=-1)
     return stage.owing() == [101]
+
+
+# --- what is deleted on purpose ------------------------------------------------------------------------------
+def deletes_what_no_follower_has(rules: Rules) -> bool:
+    """Retention of a leader deletes a file that is not committed (KAFKA-5634)."""
+    bench = leader_of(0, isr=(1, 2), rules=rules, retention_bytes=1, retention_check_ms=1)
+    for _ in range(3):
+        bench.request(produce())
+    bench.request(fetch(1, replica=2))
+    bench.pass_ms(1)
+    return bench.replica.log.start_offset > bench.replica.high_watermark
+
+
+def cannot_begin_where_its_leaders_log_does(rules: Rules) -> bool:
+    """A follower's fetcher ends, because its leader's log starts inside a batch (KAFKA-6975)."""
+    bench = Bench(rules)
+    log = MemoryLog(TP, start_offset=4, end_offset=4)
+    bench.start((log, recovery(log, high_watermark=4)))
+    bench.command(leader=2, epoch=1)
+    bench.answer(fetch_answer(batch(count=4, base=2, epoch=1), high_watermark=6))
+    return bool(bench.observed("stuck"))

@@ -29,6 +29,7 @@ def test_kip_101_changed_exactly_these_rules() -> None:
         "epochs": ("no", "yes"),
         "truncate_to": ("high_watermark", "one_answer"),
         "returning_leader": ("resumes", "awaits"),
+        "delete_past_high_watermark": ("yes", "no"),  # KAFKA-5634, in 0.11.0.1
     }
 
 
@@ -41,11 +42,12 @@ def test_letter_differs_from_what_was_shipped_in_steps_3_and_4_4_alone() -> None
 
 
 def test_kip_279_changed_exactly_these_rules() -> None:
-    """Source: KIP-279; KAFKA-6857 and KAFKA-7786, fixed in 2.0.0 too."""
+    """Source: KIP-279; KAFKA-6857, KAFKA-6975 and KAFKA-7786, fixed in 2.0.0 too."""
     assert difference("kip101", "kip279") == {
         "truncate_to": ("one_answer", "epoch_walk"),
         "undefined_query": ("log_end", "undefined"),
         "drop_stale_answer": ("no", "yes"),
+        "start_inside_batch": ("no", "yes"),
     }
 
 
