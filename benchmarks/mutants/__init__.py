@@ -21,9 +21,11 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
 # Modules of the core without mutants, and why.
 WITHOUT: Final[Mapping[str, str]] = {
     "damage": "no schedule flips a byte: docs/bit-rot.md",
+    "configs": "told on request, and no replication: tests/broker/core/test_configs.py",
     "controller_state": "only data: what the controller knows",
     "decided": "only data: decisions and what they were made from",
     "events": "only data: inputs and outputs",
+    "log_dirs": "told on request, and no replication: tests/broker/core/test_log_dirs.py",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",
     "names": "one rule for the names of topics, and no replication",

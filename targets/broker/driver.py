@@ -41,7 +41,7 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.state import NS_PER_MS, Config
+from targets.broker.core.state import NS_PER_MS, Config, LogDir
 from targets.broker.core.zookeeper import NodeError, ZkGet, ZkNode, broker_path, decode_registration
 from targets.broker.files import share_files
 from targets.broker.inbound import Common, Inbound
@@ -204,6 +204,12 @@ class Driver:
         self._data.close_cleanly({tp: replica.high_watermark for tp, replica in replicas.items()})
 
     # --- the disk port -----------------------------------------------------------------------------------------
+    @property
+    def log_dir(self) -> LogDir:
+        """Return where the logs are."""
+        settings = self._settings
+        return LogDir(str(settings.data_dir.absolute()), settings.segment_bytes, settings.segment_ms)
+
     def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Create a log for a new replica."""
         assert self._data is not None, "a replica before the disk is open"

@@ -22,6 +22,8 @@ from typing import Any, Final
 from targets.broker.connections import Connections, Listener
 from targets.broker.core.events import Caller, Event, Hungup, Received
 from targets.broker.core.messages import (
+    DescribeConfigsResponse,
+    DescribeLogDirsResponse,
     FetchResponse,
     ListOffsetsResponse,
     MetadataResponse,
@@ -286,6 +288,10 @@ def _items(response: Response) -> int:
             return len(errors)
         case FetchResponse(results=results) | ListOffsetsResponse(results=results):
             return len(results)
+        case DescribeLogDirsResponse(logs=logs):
+            return len(logs)
+        case DescribeConfigsResponse(results=results):
+            return sum(1 + len(result.entries) for result in results)
         case OffsetForLeaderEpochResponse(answers=answers):
             return len(answers)
         case _:

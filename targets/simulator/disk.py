@@ -59,7 +59,7 @@ class SimDisk:
         self.clean = False
         self.notes: tuple[str, ...] = ()
         self.high_watermarks_rotten = False
-        self._segment_bytes = segment_bytes
+        self.segment_bytes = segment_bytes
         self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
 
     # --- while the node runs -------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class SimDisk:
         if tp in self.high_watermarks:
             self.write_high_watermarks((of, at) for of, at in self.high_watermarks.items() if of != tp)
         self.errors.check(WRITES, f"the creation of {tp}")
-        log = self.logs[tp] = SimLog(tp, self._segment_bytes, errors=self.errors)
+        log = self.logs[tp] = SimLog(tp, self.segment_bytes, errors=self.errors)
         if topic_id != NO_TOPIC_ID:
             log.adopt(topic_id)
             if self.on_durable is not None:

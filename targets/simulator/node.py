@@ -36,7 +36,7 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.state import Config
+from targets.broker.core.state import Config, LogDir
 from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
 from targets.simulator import clock
 from targets.simulator.coverage import Coverage
@@ -142,6 +142,11 @@ class Process:
         self.zookeeper.connect()
 
     # --- the disk port -----------------------------------------------------------------------------------------
+    @property
+    def log_dir(self) -> LogDir:
+        """Return where the logs are."""
+        return LogDir(f"/{self._node.name}", self._node.disk.segment_bytes)
+
     def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Create a log for a new replica."""
         return self._node.disk.create(tp, topic_id)

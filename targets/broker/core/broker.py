@@ -10,6 +10,7 @@ from typing import assert_never
 
 from targets.broker.core import (
     command_queue,
+    configs,
     controller,
     damage,
     deletions,
@@ -17,6 +18,7 @@ from targets.broker.core import (
     follower,
     isr,
     leader,
+    log_dirs,
     membership,
     metadata,
     office,
@@ -48,6 +50,8 @@ from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteRecordsRequest,
     DeleteTopicsRequest,
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
     FetchRequest,
     LeaderAndIsrRequest,
     ListOffsetsRequest,
@@ -153,6 +157,10 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             topics.on_delete_topics(core, caller, request)
         case DeleteRecordsRequest():
             deletions.on_delete_records(core, caller, request)
+        case DescribeConfigsRequest():
+            configs.on_describe_configs(core, caller, request)
+        case DescribeLogDirsRequest():
+            log_dirs.on_describe_log_dirs(core, caller, request)
         case _:
             assert_never(request)
 
@@ -199,6 +207,8 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             topics.on_partitions_to_delete(core, continuation, results)
         case topics.AwaitTopicsWrite():
             topics.on_topics_written(core, continuation, results)
+        case configs.AwaitTopicsDescribed():
+            configs.on_topics_read(core, continuation, results)
         case _ if not stale and continuation is not None:  # any other reply is void
             _on_membership(core, event, continuation)
     if isinstance(continuation, isr.AwaitIsrWrite | isr.AwaitIsrRead) and continuation.tp in core.state.replicas:

@@ -425,6 +425,92 @@ class TopicErrors:
     deleting: bool = False
 
 
+# --- what a broker tells of itself -------------------------------------------------------------------
+class ConfigKind(IntEnum):
+    """Kafka's types of a setting's value (KIP-569)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    LIST = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigResource:
+    """A topic or a broker, by Kafka's number of its kind; keys None: all of its settings."""
+
+    kind: int
+    name: str
+    keys: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeConfigsRequest:
+    """The resources whose settings are asked for; `synonyms`: also by which settings of the broker."""
+
+    resources: tuple[ConfigResource, ...]
+    synonyms: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    """
+    One setting, as text; no setting changes while a broker runs.
+
+    Attributes:
+        is_default: whether the value is the broker's own default, and not its configuration file's.
+        synonym: the broker's setting that has decided it, "" if that was not asked for.
+    """
+
+    name: str
+    value: str
+    kind: ConfigKind
+    is_default: bool
+    synonym: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigResult:
+    """The settings of a resource, or why there are none."""
+
+    kind: int
+    name: str
+    error: ErrorCode
+    error_text: str = ""
+    entries: tuple[ConfigEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeConfigsResponse:
+    """One result for every requested resource."""
+
+    results: tuple[ConfigResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeLogDirsRequest:
+    """The partitions whose logs are asked for; None requests all."""
+
+    partitions: tuple[TopicPartition, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSize:
+    """The bytes of a log's files."""
+
+    tp: TopicPartition
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeLogDirsResponse:
+    """The broker's only log directory, with those of its logs that were asked for."""
+
+    path: str
+    logs: tuple[LogSize, ...]
+
+
 Request: TypeAlias = (
     ProduceRequest
     | FetchRequest
@@ -436,6 +522,8 @@ Request: TypeAlias = (
     | CreateTopicsRequest
     | DeleteTopicsRequest
     | DeleteRecordsRequest
+    | DescribeConfigsRequest
+    | DescribeLogDirsRequest
 )
 Response: TypeAlias = (
     ProduceResponse
@@ -447,4 +535,6 @@ Response: TypeAlias = (
     | MetadataResponse
     | TopicErrors
     | DeleteRecordsResponse
+    | DescribeConfigsResponse
+    | DescribeLogDirsResponse
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.epochs import EpochCache
@@ -285,8 +285,20 @@ class State:
     armed_ns: int = -1
 
 
+class LogDir(NamedTuple):
+    """Where a broker's logs are, and when each begins a new file (segment_ms 0: by size alone)."""
+
+    path: str
+    segment_bytes: int
+    segment_ms: int = 0
+
+
 class DiskPort(Protocol):
     """Creates the logs of new replicas."""
+
+    @property
+    def log_dir(self) -> LogDir:
+        """Return where they are, and how they are stored."""
 
     def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """

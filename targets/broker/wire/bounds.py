@@ -105,9 +105,10 @@ def _parts_of(entity: Any) -> _Parts:
         if "tag" in field.metadata:
             continue
         if item is None:
-            parts.append(_Flexible.TEXT if flexible and kind in _LENGTHS else _scalar(kind))
+            parts.append(_scalar(kind, flexible=flexible))
         else:
-            parts.append((field.name, _of_item(item, kind), flexible))
+            of_item = _parts_of(item) if kind is None else (_scalar(kind, flexible=flexible),)
+            parts.append((field.name, of_item, flexible))
     if entity.__flexible__:
         parts.append(_Flexible.TAGS)
     return _joined(parts)
@@ -121,12 +122,10 @@ def _item_of(annotation: Any) -> Any:
     return None
 
 
-def _of_item(item: Any, kind: str | None) -> _Parts:
-    return (_scalar(kind),) if kind is not None else _parts_of(item)
-
-
-def _scalar(kind: str | None) -> int | struct.Struct:
+def _scalar(kind: str | None, *, flexible: bool) -> _Part:
     assert kind is not None, "a field without a kind that is no array"
+    if flexible and kind in _LENGTHS:
+        return _Flexible.TEXT
     return _BYTES[kind] if kind in _BYTES else _LENGTHS[kind]
 
 

@@ -28,7 +28,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
 )
 from targets.broker.limits import Limits
-from targets.broker.wire import admin, control, deletion, fetch, handshake, offsets, produce, versions
+from targets.broker.wire import admin, control, deletion, describing, fetch, handshake, offsets, produce, versions
 from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import entity_bytes, is_flexible, read_entity, request_type, response_type
 from targets.broker.wire.frames import correlation_of
@@ -122,6 +122,12 @@ _APIS: Final[Mapping[int, _Api]] = {
     ),
     versions.DELETE_RECORDS: _Api(
         read_request=deletion.read_delete_records_request, write_response=deletion.write_delete_records_response
+    ),
+    versions.DESCRIBE_CONFIGS: _Api(
+        read_request=describing.read_configs_request, write_response=describing.write_configs_response
+    ),
+    versions.DESCRIBE_LOG_DIRS: _Api(
+        read_request=describing.read_log_dirs_request, write_response=describing.write_log_dirs_response
     ),
     versions.OFFSET_FOR_LEADER_EPOCH: _Api(
         read_request=offsets.read_epoch_request,

@@ -33,6 +33,8 @@ CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
 DELETE_RECORDS: Final = 21
 OFFSET_FOR_LEADER_EPOCH: Final = 23
+DESCRIBE_CONFIGS: Final = 32
+DESCRIBE_LOG_DIRS: Final = 35
 
 # What only the controller may ask for.
 COMMANDS: Final = (LEADER_AND_ISR, STOP_REPLICA)
@@ -123,6 +125,22 @@ ROWS: Final[Rows] = MappingProxyType(
                 last=4,
                 advertised_first=0,
                 peer=_under(hw=NOT_KNOWN, kip101=0, kip279=1, kip320=2),
+            ),
+            Row(
+                key=DESCRIBE_CONFIGS,
+                name="describe_configs",
+                first=1,
+                last=4,
+                advertised_first=1,
+                peer=_under(hw=NOT_KNOWN, kip101=1, kip279=2, kip320=2),  # KIP-133, in 0.11.0; v1 in 1.1
+            ),
+            Row(
+                key=DESCRIBE_LOG_DIRS,
+                name="describe_log_dirs",
+                first=1,
+                last=4,
+                advertised_first=1,
+                peer=_under(hw=NOT_KNOWN, kip101=NOT_KNOWN, kip279=1, kip320=1),  # KIP-113, in 1.0; v1 in 2.0
             ),
         )
     }

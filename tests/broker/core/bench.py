@@ -38,7 +38,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import PROTOCOLS, Rules
-from targets.broker.core.state import NS_PER_MS, Config, Replica
+from targets.broker.core.state import NS_PER_MS, Config, LogDir, Replica
 from targets.broker.core.zookeeper import Registration, ZkCheck, ZkChildren, ZkError, ZkExists, ZkGet, ZkMulti
 from tests.broker.core.memory import TP, MemoryLog, MemoryZk, batch, log_of, recovery
 
@@ -67,6 +67,11 @@ class Bench:
         self._callers = 0
         self._hold: tuple[str, bool] | None = None
         self._lose: list[tuple[str, bool, bool]] = []
+
+    @property
+    def log_dir(self) -> LogDir:
+        """Return where the logs are said to be."""
+        return LogDir("/data", 1_000_000)
 
     def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Create an empty log (the broker's disk port)."""

@@ -134,6 +134,9 @@ def a_frame(key: int, version: int) -> bytes:
         "allow_auto_topic_creation": True,
         "include_cluster_authorized_operations": False,
         "include_topic_authorized_operations": False,
+        "resources": (),
+        "include_synonyms": True,
+        "include_documentation": False,
     }
     if key == versions.PRODUCE:
         topic = item_type(entity, "topic_data")
@@ -143,6 +146,11 @@ def a_frame(key: int, version: int) -> bytes:
         values["topics"] = (item_type(entity, "topics")(name="t"),)
     if key == versions.CREATE_TOPICS:
         values |= {"topics": (_new_topic(item_type(entity, "topics")),), "validate_only": False}
+    if key == versions.DESCRIBE_CONFIGS:
+        resource = item_type(entity, "resources")
+        values["resources"] = (resource(resource_type=2, resource_name="t", configuration_keys=("retention.ms",)),)
+    if key == versions.DESCRIBE_LOG_DIRS:
+        values["topics"] = (item_type(entity, "topics")(topic="t", partitions=(0, 1)),)
     return request_frame(key, version, fill(entity, **values))
 
 

@@ -142,4 +142,26 @@ CLIENT_RESPONSES: dict[int, m.Response] = {
     versions.DELETE_TOPICS: m.TopicErrors(
         errors=(("a", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "not there"),), deleting=True
     ),
+    versions.DESCRIBE_CONFIGS: m.DescribeConfigsResponse(
+        results=(
+            m.ConfigResult(
+                kind=2,
+                name="a",
+                error=ErrorCode.NONE,
+                entries=(
+                    m.ConfigEntry(
+                        name="retention.ms",
+                        value="7",
+                        kind=m.ConfigKind.LONG,
+                        is_default=False,
+                        synonym="log.retention.ms",
+                    ),
+                ),
+            ),
+            m.ConfigResult(kind=4, name="9", error=ErrorCode.INVALID_REQUEST, error_text="another broker"),
+        )
+    ),
+    versions.DESCRIBE_LOG_DIRS: m.DescribeLogDirsResponse(
+        path="/data", logs=(m.LogSize(tp=A0, size=70), m.LogSize(tp=B7, size=2**40))
+    ),
 }
