@@ -15,7 +15,15 @@ from typing import TypeAlias
 from zlib import crc32
 
 from harness.cluster.disk_error import DiskError
-from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, File, LeoAfterCut
+from targets.broker.core.log_port import (
+    NEVER_YET,
+    AppendOrderError,
+    Damaged,
+    DamagedError,
+    File,
+    LeoAfterCut,
+    Moment,
+)
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
 from targets.simulator.records import content_of, placed
@@ -210,10 +218,11 @@ class SimLog:
             self.segments.append(Segment(base_offset=self._end))
             self.changes += 1
 
-    def first_offset_at(self, timestamp_ms: int) -> int:
-        """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
-        late = (b.base_offset for b in self.batches if content_of(b.payload).timestamp_ms >= timestamp_ms)
-        return next((max(offset, self._start) for offset in late), -1)
+    def first_offset_at(self, timestamp_ms: int) -> Moment:
+        """Return the first batch whose greatest timestamp is not earlier; NEVER_YET when there is none."""
+        times = ((b.base_offset, content_of(b.payload).timestamp_ms) for b in self.batches)
+        late = (Moment(max(offset, self._start), time) for offset, time in times if time >= timestamp_ms)
+        return next(late, NEVER_YET)
 
     def epoch_changes(self, from_offset: int = 0) -> Entries:
         """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""

@@ -143,7 +143,7 @@ def test_cut_inside_a_batch_ends_where_the_rule_says() -> None:
 
 def test_first_offset_by_time_is_that_of_the_first_batch_not_before_it() -> None:
     log = filled((0, 2), (0, 1), (1, 1))
-    assert [0, 2, 3, -1] == [log.first_offset_at(time) for time in (-1, 1, 2, 3)]
+    assert [0, 2, 3, -1] == [log.first_offset_at(time).offset for time in (-1, 1, 2, 3)]
 
 
 def test_log_says_what_it_is_without_saying_where_it_lies_in_memory() -> None:

@@ -1,8 +1,8 @@
 """
 DescribeConfigs: the settings of this broker that Kafka has too, under Kafka's names.
 
-All are the broker's own: a topic has those that its broker was started with, and none changes while it runs, so all
-are read-only. What this broker does not implement has no entry.
+All are the broker's own: a topic has those that its broker was started with. None changes while it runs, so
+all are read-only. What this broker does not implement has no entry.
 Source:  KIP-133, KIP-226 (sources, synonyms), KIP-569 (types); Kafka, ConfigHelper.describeConfigs.
 """
 

@@ -92,6 +92,17 @@ class File(NamedTuple):
     latest: int
 
 
+class Moment(NamedTuple):
+    """Where a log has reached a time: the first offset of a batch, and that batch's greatest timestamp, in ms."""
+
+    offset: int
+    timestamp_ms: int
+
+
+# The log has not reached that time.
+NEVER_YET = Moment(-1, -1)
+
+
 class LogPort(Protocol):
     """
     One replica's log. End offsets are exclusive; batches are whole.
@@ -184,8 +195,8 @@ class LogPort(Protocol):
     def roll(self) -> None:
         """Begin a new file at the log's end, unless the newest is empty."""
 
-    def first_offset_at(self, timestamp_ms: int) -> int:
-        """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
+    def first_offset_at(self, timestamp_ms: int) -> Moment:
+        """Return the first batch whose greatest timestamp is not earlier; NEVER_YET when there is none."""
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         """Replace the epoch checkpoint file with (epoch, start offset) entries, durably when `flush`."""

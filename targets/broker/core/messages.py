@@ -193,11 +193,16 @@ class ListOffsetsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsResult:
-    """offset is -1 when no record has that timestamp, or on error."""
+    """
+    offset is -1 when no record has that timestamp, or on error.
+
+    timestamp is that of the batch that was found by time, else -1.
+    """
 
     tp: TopicPartition
     error: ErrorCode
     offset: int = -1
+    timestamp: int = -1
     leader_epoch: int = -1
 
 

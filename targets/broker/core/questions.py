@@ -9,7 +9,7 @@ from __future__ import annotations
 from targets.broker.core import damage
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.fences import fence, is_same_topic
-from targets.broker.core.log_port import DamagedError
+from targets.broker.core.log_port import NEVER_YET, DamagedError
 from targets.broker.core.messages import (
     EpochAnswer,
     ErrorCode,
@@ -68,6 +68,10 @@ def _list_one(core: Core, replica_id: int, part: ListOffsetsPartition) -> ListOf
         return ListOffsetsResult(tp=part.tp, error=fenced)
     if replica.role is not Role.LEADER:
         return ListOffsetsResult(tp=part.tp, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if part.timestamp < 0 and part.timestamp not in (LATEST, EARLIEST):
+        # The offsets that KIP-734 and later ones ask for by a negative time need newer versions.
+        return ListOffsetsResult(tp=part.tp, error=ErrorCode.UNSUPPORTED_VERSION)
+    timestamp = -1
     if part.timestamp == LATEST:
         offset = replica.log.end_offset if replica_id >= 0 else replica.high_watermark
     elif part.timestamp == EARLIEST:
@@ -77,10 +81,11 @@ def _list_one(core: Core, replica_id: int, part: ListOffsetsPartition) -> ListOf
             found = replica.log.first_offset_at(part.timestamp)
         except (DamagedError, OSError) as wrong:
             return ListOffsetsResult(tp=part.tp, error=damage.refusal(core, replica, wrong))
-        offset = found if 0 <= found < replica.high_watermark else -1
+        offset, timestamp = found if found.offset < replica.high_watermark else NEVER_YET
     return ListOffsetsResult(
         tp=part.tp,
         error=ErrorCode.NONE,
         offset=offset,
+        timestamp=timestamp,
         leader_epoch=replica.leader_epoch if core.rules.epochs else -1,
     )

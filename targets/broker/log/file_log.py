@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from targets.broker.core.log_port import AppendOrderError, DamagedError, File, LeoAfterCut
+from targets.broker.core.log_port import NEVER_YET, AppendOrderError, DamagedError, File, LeoAfterCut, Moment
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
@@ -230,11 +230,11 @@ class FileLog:
             with whole(self.tp, "a new file"):
                 self._add_segment(self._end)
 
-    def first_offset_at(self, timestamp_ms: int) -> int:
-        """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
+    def first_offset_at(self, timestamp_ms: int) -> Moment:
+        """Return the first batch whose greatest timestamp is not earlier; NEVER_YET when there is none."""
         at = bisect_left(self._segments, timestamp_ms, key=_latest)
         found = self._segments[at].index.at(timestamp_ms) if at < len(self._segments) else None
-        return max(found.base_offset, self._start) if found else -1
+        return Moment(max(found.base_offset, self._start), found.latest) if found else NEVER_YET
 
     def epoch_changes(self, from_offset: int) -> tuple[tuple[int, int], ...]:
         """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""

@@ -78,7 +78,7 @@ def write_list_request(entity: Schema, request: ListOffsetsRequest) -> Any:
 
 
 def write_list_response(entity: Schema, response: ListOffsetsResponse) -> Any:
-    """Convert the core's response to kio's entity of that version; the core returns no timestamps."""
+    """Convert the core's response to kio's entity of that version."""
     return fill(
         entity,
         throttle_time=NO_TIME,
@@ -89,7 +89,7 @@ def write_list_response(entity: Schema, response: ListOffsetsResponse) -> Any:
             lambda result: {
                 "partition_index": result.tp.partition,
                 "error_code": kio_error(result.error),
-                "timestamp": -1,
+                "timestamp": result.timestamp,
                 "offset": result.offset,
                 "leader_epoch": result.leader_epoch,
             },
@@ -106,6 +106,7 @@ def read_list_response(entity: Any, _split: SplitBatches) -> ListOffsetsResponse
                 tp=TopicPartition(topic.name, partition.partition_index),
                 error=error_of(partition.error_code),
                 offset=partition.offset,
+                timestamp=partition.timestamp,
                 leader_epoch=getattr(partition, "leader_epoch", -1),
             )
             for topic in listed(entity.topics, "topics")

@@ -6,7 +6,16 @@ import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, File, LeoAfterCut, Recovery
+from targets.broker.core.log_port import (
+    NEVER_YET,
+    AppendOrderError,
+    Damaged,
+    DamagedError,
+    File,
+    LeoAfterCut,
+    Moment,
+    Recovery,
+)
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.zookeeper import (
     PartitionState,
@@ -134,11 +143,12 @@ class MemoryLog:
     def roll(self) -> None:
         self.rolls += 1
 
-    def first_offset_at(self, timestamp_ms: int) -> int:
-        """Return the first offset at or after a timestamp, or -1; a batch's crc serves as its time here."""
+    def first_offset_at(self, timestamp_ms: int) -> Moment:
+        """Return the first batch that is not earlier; a batch's crc serves as its time here."""
         if self.hidden:
             raise DamagedError(self.damaged(self.batches[0]))
-        return next((item.base_offset for item in self.batches if item.crc >= timestamp_ms), -1)
+        late = (Moment(item.base_offset, item.crc) for item in self.batches if item.crc >= timestamp_ms)
+        return next(late, NEVER_YET)
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         self.epoch_writes.append(([tuple(e) for e in entries], flush, self.end_offset))  # type: ignore[misc]

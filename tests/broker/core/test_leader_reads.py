@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.messages import ErrorCode, FetchRequest, OffsetForLeaderEpochRequest, TopicPartition
+from targets.broker.core.messages import (
+    ErrorCode,
+    FetchRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    TopicPartition,
+)
 from tests.broker.core.asks import (
     epoch_ends,
     epoch_question,
@@ -198,6 +204,16 @@ def test_offsets_by_time_are_listed_only_below_the_high_watermark() -> None:
         bench.request(produce(batch(2, crc=time)))
     bench.request(fetch(2, replica=2))
     assert [listed(bench.request(list_offsets(at))) for at in (5, 11, 99)] == [[(OK, 0)], [(OK, -1)], [(OK, -1)]]
+    (found,) = answers(bench.request(list_offsets(5)))
+    assert isinstance(found, ListOffsetsResponse)
+    assert [10] == [result.timestamp for result in found.results]
+
+
+@pytest.mark.parametrize("timestamp", [-3, -4, -(2**63)])
+def test_negative_time_that_stands_for_an_offset_of_newer_versions_is_refused(timestamp: int) -> None:
+    """Source: Kafka, KafkaApis.handleListOffsetRequest: UNSUPPORTED_VERSION below v7, which KIP-734 added."""
+    bench = leading("kip101", (0, 2))
+    assert [(ErrorCode.UNSUPPORTED_VERSION, -1)] == listed(bench.request(list_offsets(timestamp)))
 
 
 def test_offsets_are_not_listed_by_a_follower_or_for_an_unknown_partition() -> None:

@@ -21,7 +21,7 @@ def log(tmp_path: Path) -> FileLog:
 def test_first_offset_at_finds_the_first_batch_that_is_late_enough(log: FileLog) -> None:
     for timestamp in (100, 300, 200):
         log.append_as_leader([batch(count=2, timestamp=timestamp)], 0)
-    found = [log.first_offset_at(at) for at in (0, 101, 102, 201, 301, 302)]
+    found = [log.first_offset_at(at).offset for at in (0, 101, 102, 201, 301, 302)]
     assert [0, 0, 2, 2, 2, -1] == found
 
 
@@ -39,19 +39,19 @@ def test_first_offset_at_finds_what_a_look_at_every_batch_finds(tmp_path: Path) 
             stored.append((log.append_as_leader([batch(timestamp=time)], 0)[0], time))
         for asked in (-5, -1, chance.randint(0, 500), 501):
             expected = next((base for base, time in stored if time >= asked), -1)
-            assert expected == log.first_offset_at(asked)
+            assert expected == log.first_offset_at(asked).offset
     reopened, _ = open_log(TP, log.directory, Known(clean=False), LogOptions())
     assert [log.first_offset_at(at) for at in range(500)] == [reopened.first_offset_at(at) for at in range(500)]
 
 
 def test_first_offset_at_of_an_empty_log_is_none_whatever_the_time(log: FileLog) -> None:
-    assert [-1, -1, -1] == [log.first_offset_at(at) for at in (-(2**63), -1, 0)]
+    assert [-1, -1, -1] == [log.first_offset_at(at).offset for at in (-(2**63), -1, 0)]
 
 
 def test_first_offset_at_finds_a_batch_behind_an_empty_segment(log: FileLog) -> None:
     log.append_as_follower([batch(base=2**31, timestamp=-1)])
     assert [0, 2**31] == sorted(int(path.stem) for path in log.directory.glob("*.log"))
-    assert [2**31, -1] == [log.first_offset_at(at) for at in (-3, 0)]
+    assert [2**31, -1] == [log.first_offset_at(at).offset for at in (-3, 0)]
 
 
 def test_first_offset_at_looks_at_few_of_many_batches(tmp_path: Path) -> None:
@@ -67,5 +67,5 @@ def test_first_offset_at_looks_at_few_of_many_batches(tmp_path: Path) -> None:
             looks += 1
             return int(self) > other
 
-    assert 3000 == log.first_offset_at(Time(3000))
+    assert 3000 == log.first_offset_at(Time(3000)).offset
     assert 0 < looks <= 16

@@ -53,7 +53,7 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
         ),
         m.ListOffsetsResponse(
             results=(
-                m.ListOffsetsResult(tp=A0, error=ErrorCode.NONE, offset=12, leader_epoch=4),
+                m.ListOffsetsResult(tp=A0, error=ErrorCode.NONE, offset=12, timestamp=2**41, leader_epoch=4),
                 m.ListOffsetsResult(tp=B7, error=ErrorCode.FENCED_LEADER_EPOCH),
             )
         ),
