@@ -22,7 +22,7 @@ from typing import IO, Final, Protocol
 from harness.cleanup.process import until
 from harness.model import UsageError
 from targets.kafka import maven
-from targets.kafka.jars import Jar, digest, is_right, jars_of
+from targets.kafka.jars import Jar, digest, is_right, jars_of, tools_of
 from targets.kafka.releases import Release
 
 MAVEN_CENTRAL: Final = "https://repo.maven.apache.org/maven2"
@@ -117,7 +117,8 @@ def default_source() -> Source:
 
 def plan(releases: Sequence[Release], folder: Path) -> Plan:
     """Return the jars of the releases that the folder lacks or has damaged."""
-    jars = tuple({jar.path: jar for release in releases for jar in jars_of(release)}.values())
+    asked = (jar for release in releases for jar in (*jars_of(release), *tools_of(release)))
+    jars = tuple({jar.path: jar for jar in asked}.values())
     return Plan(jars=jars, wanted=tuple(jar for jar in jars if not is_right(jar, folder / jar.path)))
 
 

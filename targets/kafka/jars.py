@@ -16,6 +16,7 @@ __all__ = [
     "jars_of",
     "missing",
     "read_lock",
+    "tools_of",
     "write_lock",
 ]
 
@@ -23,6 +24,11 @@ __all__ = [
 def jars_of(release: Release) -> tuple[Jar, ...]:
     """Return all jars of a release."""
     return read_lock(release.lock)
+
+
+def tools_of(release: Release) -> tuple[Jar, ...]:
+    """Return the jars that its command-line tools need beside the broker's; a broker never has them."""
+    return read_lock(release.tools_lock) if release.tools_lock.exists() else ()
 
 
 def class_path(release: Release, folder: Path) -> tuple[Path, ...]:

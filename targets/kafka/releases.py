@@ -47,6 +47,11 @@ class Release:
         """Return the file that pins its jars."""
         return LOCKS / f"{self.name}.lock"
 
+    @property
+    def tools_lock(self) -> Path:
+        """Return the file that pins the jars of its command-line tools, if they are not among the broker's own."""
+        return LOCKS / f"{self.name}.tools.lock"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:

@@ -1,0 +1,156 @@
+"""Apache Kafka's own command-line tools of two releases, and Python's admin clients, on three of our brokers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+
+from harness import limits
+from harness.cluster.cluster import Cluster
+from harness.java import find_java
+from harness.launch import Address
+from targets.kafka.jars import cache_dir, jars_of, missing, tools_of
+from targets.kafka.releases import release_of
+from tests.broker.stacks.kafka_python import kafka
+from tests.clusters import running
+from tests.kept import exhaustive
+
+pytestmark = pytest.mark.slow
+
+IDS: Final = {"A": 1, "B": 2, "C": 3}
+TOOL_S_MAX: Final = 60.0
+# The tools that have moved since 2.8, by their scripts' names.
+OLD: Final = {
+    "kafka-topics": "kafka.admin.TopicCommand",
+    "kafka-log-dirs": "kafka.admin.LogDirsCommand",
+    "kafka-delete-records": "kafka.admin.DeleteRecordsCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-producer": "kafka.tools.ConsoleProducer",
+    "kafka-console-consumer": "kafka.tools.ConsoleConsumer",
+}
+NEW: Final = OLD | {
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+CLASSES: Final = {"2.8.2": OLD, "3.9.1": NEW}
+JVM: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> Iterator[Cluster]:
+    with running(tmp_path_factory.mktemp("tools") / "run", zookeeper, "kip380", IDS) as made:
+        yield made
+
+
+def bootstrap(cluster: Cluster) -> str:
+    return ",".join(cluster.clients_addresses())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """The tools of one release."""
+
+    release: str
+    cluster: Cluster
+
+    @property
+    def topic(self) -> str:
+        """Return the topic of this release."""
+        return f"topic-{self.release.replace('.', '-')}"
+
+    def run(self, tool: str, *words: str, text: str = "") -> str:
+        """Run a tool on the brokers; return all that it printed."""
+        release = release_of(self.release)
+        paths = [str(cache_dir() / jar.path) for jar in (*jars_of(release), *tools_of(release))]
+        java = (str(find_java().executable), *JVM, "-cp", os.pathsep.join(paths))
+        done = subprocess.run(
+            [*java, CLASSES[self.release][tool], "--bootstrap-server", bootstrap(self.cluster), *words],
+            input=text,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TOOL_S_MAX,
+            check=False,
+        )
+        return done.stdout
+
+
+@pytest.fixture(params=CLASSES)
+def tools(request: pytest.FixtureRequest, cluster: Cluster) -> Tools:
+    """The tools of a release, whose jars `fencepost kafka fetch` has brought."""
+    release = release_of(request.param)
+    if missing((*jars_of(release), *tools_of(release)), cache_dir()):
+        pytest.skip(f"Apache Kafka {release.name} is not in the cache: fencepost kafka fetch {release.name}")
+    return Tools(release=request.param, cluster=cluster)
+
+
+def test_kafka_topics_creates_a_topic_and_describes_it(tools: Tools) -> None:
+    topic = f"{tools.topic}-made"
+    asked = ("--topic", topic, "--partitions", "2", "--replication-factor", "3")
+    assert f"Created topic {topic}." in tools.run("kafka-topics", "--create", *asked)
+    seen = tools.run("kafka-topics", "--describe", "--topic", topic)
+    assert "PartitionCount: 2\tReplicationFactor: 3" in seen
+    assert 2 == seen.count("Partition: ")
+
+
+@exhaustive
+def test_tools_write_read_delete_and_describe(tools: Tools, tmp_path: Path) -> None:
+    topic = tools.topic
+    wish = ("--topic", topic, "--partitions", "1", "--replication-factor", "3")
+    tools.run("kafka-topics", "--create", *wish)
+    assert "TopicExistsException" in tools.run("kafka-topics", "--create", *wish)
+    writes = (
+        "--topic",
+        topic,
+        "--request-required-acks",
+        "all",
+        "--producer-property",
+        "enable.idempotence=false",
+    )
+    tools.run("kafka-console-producer", *writes, text="m1\nm2\nm3\n")
+    read = ("--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages")
+    assert ["m1", "m2", "m3"] == tools.run("kafka-console-consumer", *read, "3").splitlines()[-4:-1]
+    before = tmp_path / "before.json"
+    part = {"topic": topic, "partition": 0, "offset": 2}
+    before.write_text(json.dumps({"version": 1, "partitions": [part]}))
+    deleted = tools.run("kafka-delete-records", "--offset-json-file", str(before))
+    assert f"partition: {topic}-0\tlow_watermark: 2" in deleted
+    sizes = json.loads(tools.run("kafka-log-dirs", "--describe", "--topic-list", topic).splitlines()[-1])
+    logs = [log for broker in sizes["brokers"] for place in broker["logDirs"] for log in place["partitions"]]
+    assert [f"{topic}-0"] * 3 == [log["partition"] for log in logs]
+    assert all(log["size"] > 0 for log in logs)
+    of_topic = ("--entity-type", "topics", "--entity-name", topic)
+    assert "min.insync.replicas=1" in tools.run("kafka-configs", "--describe", "--all", *of_topic)
+    of_broker = ("--entity-type", "brokers", "--entity-name", "2")
+    assert "broker.id=2 " in tools.run("kafka-configs", "--describe", "--all", *of_broker)
+    altered = tools.run("kafka-configs", "--alter", "--add-config", "retention.ms=1", *of_topic)
+    assert "UnsupportedVersionException" in altered
+    tools.run("kafka-topics", "--delete", "--topic", topic)
+    assert "does not exist" in tools.run("kafka-topics", "--describe", "--topic", topic)
+
+
+@exhaustive
+def test_python_admin_clients_see_settings_sizes_and_offsets_by_time(cluster: Cluster) -> None:
+    wait_s = limits.CLIENT_OPERATION_S_MAX
+    admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
+    admin.create_topics([NewTopic("python", 1, 3)])["python"].result(timeout=wait_s)
+    wanted = ConfigResource(ResourceType.TOPIC, "python")
+    entries: Any = admin.describe_configs([wanted])[wanted].result(timeout=wait_s)
+    assert ("1", True) == (entries["min.insync.replicas"].value, entries["min.insync.replicas"].is_read_only)
+    place = TopicPartition("python", 0)
+    found = admin.list_offsets({place: OffsetSpec.latest()})[place].result(timeout=wait_s)
+    assert 0 == found.offset
+    with closing(kafka.admin.KafkaAdminClient(bootstrap_servers=cluster.clients_addresses())) as other:
+        assert "python" in str(other.describe_log_dirs())
