@@ -110,7 +110,7 @@ def test_tools_write_read_delete_and_describe(tools: Tools, tmp_path: Path) -> N
     topic = tools.topic
     wish = ("--topic", topic, "--partitions", "1", "--replication-factor", "3")
     tools.run("kafka-topics", "--create", *wish)
-    assert "TopicExistsException" in tools.run("kafka-topics", "--create", *wish)
+    assert "is there already" in tools.run("kafka-topics", "--create", *wish)
     writes = (
         "--topic",
         topic,
@@ -136,7 +136,7 @@ def test_tools_write_read_delete_and_describe(tools: Tools, tmp_path: Path) -> N
     of_broker = ("--entity-type", "brokers", "--entity-name", "2")
     assert "broker.id=2 " in tools.run("kafka-configs", "--describe", "--all", *of_broker)
     altered = tools.run("kafka-configs", "--alter", "--add-config", "retention.ms=1", *of_topic)
-    assert "UnsupportedVersionException" in altered
+    assert "does not support" in altered, altered
     tools.run("kafka-topics", "--delete", "--topic", topic)
     assert "does not exist" in tools.run("kafka-topics", "--describe", "--topic", topic)
 
