@@ -172,7 +172,12 @@ MUTANTS: Final = (
         category=Category.VISIBLE,
         sentence="A client that asks by time is told an offset that is not committed.",
         breaks="KIP-207; Kafka's Partition.fetchOffsetForTimestamp: below the high watermark",
-        edits=(("offset = found if 0 <= found < replica.high_watermark else -1", "offset = found"),),
+        edits=(
+            (
+                "offset, timestamp = found if found.offset < replica.high_watermark else NEVER_YET",
+                "offset, timestamp = found",
+            ),
+        ),
     ),
     Mutant(
         name="offsets-told-by-followers",
