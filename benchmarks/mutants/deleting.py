@@ -15,6 +15,10 @@ MUTANTS: Final = (
         sentence="A log starts where it is told to, whether or not what lies below is committed.",
         breaks="KAFKA-5634; Kafka's UnifiedLog.maybeIncrementLogStartOffset",
         edits=(("to if past else min(to, replica.high_watermark)", "min(to, replica.log.end_offset)"),),
+        unreachable=(
+            "a request past the high watermark is refused, retention picks only what is committed, and a follower "
+            "learns its leader's high watermark with its start"
+        ),
     ),
     Mutant(
         name="epochs-below-the-start-stay",
@@ -88,6 +92,7 @@ MUTANTS: Final = (
         sentence="Retention deletes the newest file, and begins no other.",
         breaks="Kafka's UnifiedLog.deleteSegments: there is always one to append to",
         edits=(("            replica.log.roll()\n", "            pass\n"),),
+        unreachable="the newest file stays then, and what it holds below the log's start is served to nobody",
     ),
     Mutant(
         name="retention-once",

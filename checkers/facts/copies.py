@@ -241,7 +241,9 @@ class Copies:
         # What fitted at the recovery before, and has not changed since, still does where the epochs are the same.
         other = next((pair for pair in zip_longest(before, starts) if pair[0] != pair[1]), ())
         sure = min([log.changed_from, *(each[0] for each in other if each is not None)])
-        unfit = self.epochs.unfit_from(starts, log.pieces_from(max(sure, self._starts.get(node, 0))))
+        start = self._starts.get(node, 0)
+        pieces = log.pieces_from(sure) if start <= sure else log.slice(start, log.end)
+        unfit = self.epochs.unfit_from(starts, pieces)
         log.changed_from = log.end if unfit is None else unfit
         return log.changed_from
 

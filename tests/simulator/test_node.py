@@ -99,7 +99,8 @@ def test_node_that_may_not_go_on_ends_by_itself_and_its_session_with_it() -> Non
 def test_core_that_fails_ends_its_node_which_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     world = cluster()
 
-    def broken(_self: Broker, _now_ns: int, _event: object) -> list[object]:
+    def broken(_self: Broker, _now_ns: int, _event: object, *, wall_ms: int) -> list[object]:
+        del wall_ms
         raise AssertionError("a planted fault")
 
     monkeypatch.setattr(Broker, "step", broken)

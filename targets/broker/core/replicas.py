@@ -229,6 +229,7 @@ def _apply(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool
     was_leader = replica.role is Role.LEADER
     if command.leader == core.config.broker_id:
         leader.become_leader(core, replica, command, resumed=resumed)
+        deletions.complete(core, replica.tp)
         return
     if command.leader == -1:
         _no_leader(replica, command)

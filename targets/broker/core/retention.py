@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from targets.broker.core import deletions
 from targets.broker.core.log_port import File
 from targets.broker.core.log_start import StartReason, advance_start
 from targets.broker.core.state import Core, Replica, Role
@@ -65,3 +66,4 @@ def _delete(core: Core, replica: Replica, count: int, reason: StartReason) -> No
         if files[-1].end == replica.log.end_offset:
             replica.log.roll()
         advance_start(core, replica, files[-1].end, reason)
+        deletions.complete(core, replica.tp)

@@ -53,8 +53,17 @@ def left_over(
         for tp, there in states.items():
             replica = state.replicas.get(tp)
             if replica is not None and there is not None:
-                for text in _replica(node, replica, there):
+                for text in (*_replica(node, replica, there), *_start(world, replica, there)):
                     yield name, tp, f"{name} {text}"
+
+
+def _start(world: World, replica: Replica, there: PartitionState) -> Iterator[str]:
+    """Yield it if a log starts below its leader's: each answer to a fetch says where that starts (KIP-107)."""
+    leader = world.name_of(there.leader)
+    log = None if leader is None else world.nodes[leader].disk.logs.get(replica.tp)
+    if log is not None and replica.log.start_offset < log.start_offset <= replica.high_watermark:
+        mine = replica.log.start_offset
+        yield f"has a log of {replica.tp} that starts at {mine}, and its leader's starts at {log.start_offset}"
 
 
 def _state(world: World, tp: TopicPartition) -> PartitionState | None:

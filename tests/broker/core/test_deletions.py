@@ -105,6 +105,13 @@ def test_leader_that_leads_no_more_says_so_to_who_waits() -> None:
     assert [(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)] == deleted(bench.command(leader=2, epoch=9))
 
 
+def test_leader_of_a_smaller_isr_answers_who_waits() -> None:
+    """The controller's command of a new epoch takes a member away, for which nothing waits any more."""
+    bench = leader()
+    assert [] == deleted(bench.request(delete(6)))
+    assert [(ErrorCode.NONE, 6)] == deleted(bench.command(leader=1, epoch=9, isr=(1,), replicas=THREE))
+
+
 def test_each_partition_has_its_own_answer() -> None:
     bench = leader(isr=(1,))
     found = deleted(bench.request(delete(3, TP, OTHER)))

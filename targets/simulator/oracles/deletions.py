@@ -1,0 +1,108 @@
+"""
+What is deleted on purpose: answered when it is true, looked at again and again, and no more than was asked.
+
+Source:  KIP-107; Kafka's DelayedDeleteRecords, LogManager.cleanupLogs, UnifiedLog.deleteOldSegments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from targets.broker.core.deletions import low_watermark
+from targets.broker.core.events import Answer, Caller, Effect, Event, Observe, Received, Tick
+from targets.broker.core.log_port import LogPort
+from targets.broker.core.messages import (
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteResult,
+    ErrorCode,
+    TopicPartition,
+)
+from targets.broker.core.state import Core, DiskPort, State, WaitingDeletion
+from targets.simulator.world import World
+
+Wrong = tuple[TopicPartition | None, str]
+
+
+class Deletions:
+    """The rules, checked after every step of every node."""
+
+    def __init__(self, world: World) -> None:
+        """Watch a world whose limits do not change."""
+        self._world = world
+        configs = [node.config for node in world.nodes.values()]
+        # What each caller of a node wants to have deleted.
+        self._asked: dict[tuple[str, Caller], dict[TopicPartition, int]] = {}
+        self._retains = any(config.retention_ms or config.retention_bytes for config in configs)
+
+    def wrong(self, name: str, event: Event, effects: Sequence[Effect], state: State) -> Iterator[Wrong]:
+        """Yield what a step did wrong, or left undone, with the partition that it is about."""
+        if self._retains and type(event) is Tick and ("retention",) not in dict(state.timers.times()):
+            yield None, f"{name} looks no more at the age and size of its logs"
+        if type(event) is Received and type(event.request) is DeleteRecordsRequest:
+            self._asked[name, event.caller] = {part.tp: part.offset for part in event.request.partitions}
+        if state.deletions:
+            yield from self._waiting(name, state)
+        for effect in effects:
+            if type(effect) is Observe and effect.f == "log-start":
+                tp = TopicPartition(effect.value["topic"], effect.value["partition"])
+                yield from self._moved(name, state, tp, str(effect.value["reason"]))
+            elif type(effect) is Answer and type(effect.response) is DeleteRecordsResponse:
+                asked = self._asked.pop((name, effect.to), {})
+                for result in effect.response.results:
+                    if result.error is ErrorCode.NONE:
+                        yield from self._answered(name, state, result, asked.get(result.tp, -1))
+
+    def _waiting(self, name: str, state: State) -> Iterator[Wrong]:
+        """Yield deletions that wait, and should have been answered, or have no end."""
+        timers = dict(state.timers.times())
+        core = Core(state=state, disk=_NoDisk())
+        for number, waiting in state.deletions.requests.items():
+            if ("delete-records", number) not in timers:
+                yield None, f"{name} lets a deletion wait without an end"
+            yield from self._due(name, core, waiting)
+
+    def _due(self, name: str, core: Core, waiting: WaitingDeletion) -> Iterator[Wrong]:
+        for tp, to in waiting.required.items():
+            replica = core.state.replicas.get(tp)
+            if replica is None:
+                yield tp, f"{name} lets a deletion wait for a replica that it has not"
+            elif to > replica.high_watermark:
+                text = f"{name} lets a deletion up to {to} wait, past its high watermark, {replica.high_watermark}"
+                yield tp, text
+            elif low_watermark(core, replica) >= to:
+                yield tp, f"{name} has not answered a deletion up to {to}, which its ISR has followed"
+
+    def _moved(self, name: str, state: State, tp: TopicPartition, reason: str) -> Iterator[Wrong]:
+        """Yield what a move of a log's start left undone, or overdid."""
+        log, config = self._world.nodes[name].disk.logs.get(tp), self._world.nodes[name].config
+        if log is None:
+            return
+        size = sum(segment.size for segment in log.segments)
+        if reason == "retention-size" and size < config.retention_bytes:
+            yield tp, f"{name} keeps {size} bytes of {tp}; expected {config.retention_bytes} at least"
+        for _, waiting in state.fetches.on(tp):
+            if waiting.asked[tp].fetch_offset < log.start_offset:
+                yield tp, f"{name} lets a fetch wait below {log.start_offset}, where its log starts"
+                return
+
+    def _answered(self, name: str, state: State, result: DeleteResult, before: int) -> Iterator[Wrong]:
+        """Yield it if less is deleted than was asked, or by a member of the ISR than its leader says."""
+        if result.low_watermark < max(0, before):
+            yield result.tp, f"{name} has deleted up to {result.low_watermark}, and was asked to up to {before}"
+        replica = state.replicas.get(result.tp)
+        for member in () if replica is None else replica.isr:
+            other = self._world.name_of(member)
+            log = None if other is None else self._world.nodes[other].disk.logs.get(result.tp)
+            # One that lost its disk since it said so has a shorter log.
+            if log is not None and log.start_offset < result.low_watermark <= log.end_offset:
+                text = f"{name} says that its ISR has deleted up to {result.low_watermark}, and the log of {other}"
+                yield result.tp, f"{text} starts at {log.start_offset}"
+
+
+class _NoDisk(DiskPort):
+    """A disk port for reading a state, which makes nothing."""
+
+    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
+        """Make nothing."""
+        raise AssertionError(f"a log for {tp} ({topic_id}) while a state is only read")
