@@ -18,7 +18,7 @@ from targets.broker.core.messages import (
     ErrorCode,
     TopicPartition,
 )
-from targets.broker.core.state import Core, DiskPort, State, WaitingDeletion
+from targets.broker.core.state import Core, DiskPort, LogDir, State, WaitingDeletion
 from targets.simulator.world import World
 
 Wrong = tuple[TopicPartition | None, str]
@@ -102,6 +102,8 @@ class Deletions:
 
 class _NoDisk(DiskPort):
     """A disk port for reading a state, which makes nothing."""
+
+    log_dir = LogDir("", 0)
 
     def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Make nothing."""
