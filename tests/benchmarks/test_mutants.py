@@ -14,6 +14,7 @@ from benchmarks.mutants import (
     WITHOUT,
     commanding,
     controlling,
+    deleting,
     following,
     joining,
     leading,
@@ -23,7 +24,7 @@ from benchmarks.mutants import (
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining)
+PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

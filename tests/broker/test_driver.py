@@ -62,7 +62,7 @@ class Core:
         self.effects: list[Effect] = []
         self._play = play
 
-    def step(self, now_ns: int, event: Event, room: int) -> list[Effect]:
+    def step(self, now_ns: int, event: Event, room: int, *, wall_ms: int) -> list[Effect]:
         self.events.append(event)
         self.effects = []
         self.effects = self._play(event)

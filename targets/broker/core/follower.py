@@ -203,7 +203,7 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
     if not result.batches:
         return True
     first = result.batches[0]
-    if core.rules.start_inside_batch and _is_at_start(replica, first):
+    if core.rules.start_inside_batch and _is_below_start(replica, first, result.log_start_offset):
         start_anew(core, replica, first.base_offset)
     try:
         if result.batches[0].base_offset < replica.log.end_offset:
@@ -225,10 +225,15 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
     return True
 
 
-def _is_at_start(replica: Replica, first: Batch) -> bool:
-    """Return True if this log has no record, and its leader's log starts inside the first batch that came."""
-    empty = replica.log.start_offset == replica.log.end_offset
-    return empty and first.base_offset < replica.log.end_offset <= first.last_offset
+def _is_below_start(replica: Replica, first: Batch, leaders_start: int) -> bool:
+    """
+    Return True if its leader's log starts inside the first batch, and this log has nothing that the leader has.
+
+    Apache Kafka asks that it has nothing at all: one with deleted records of another history is stuck there.
+    """
+    log = replica.log
+    has_nothing = log.start_offset == log.end_offset or log.end_offset <= leaders_start
+    return has_nothing and first.base_offset < log.end_offset <= first.last_offset
 
 
 def _follow_high_watermark(core: Core, replica: Replica, leaders: int) -> None:

@@ -235,7 +235,7 @@ class Rules:
     )
     start_inside_batch: bool = field(
         metadata=_doc(
-            "What a follower without a record does when its leader's log starts inside a batch.",
+            "What a follower that lacks all of its leader's log does when that starts inside a batch.",
             source="KAFKA-6975; DeleteRecords of KIP-107",
             no="it is stuck: the batch that it is sent begins before its own log ends (to 1.1.1)",
             yes="its log begins where that batch does",

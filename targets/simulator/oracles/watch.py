@@ -40,6 +40,7 @@ from targets.broker.core.events import (
     Effect,
     Event,
     Hungup,
+    Observe,
     Received,
     Send,
     Start,
@@ -222,7 +223,8 @@ class Oracles:
             told = self._calls.told(name, effects)
             if told:
                 self._judge(name, told)
-                if kind is Tick:
+                # A deletion of old records ends waits whose time has not come.
+                if kind is Tick and not any(type(each) is Observe and each.f == "log-start" for each in effects):
                     self._waits.in_order(name, told)
 
     def _judge_due(self, name: str, event: Event, state: State) -> None:
