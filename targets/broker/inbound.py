@@ -22,6 +22,7 @@ from typing import Any, Final
 from targets.broker.connections import Connections, Listener
 from targets.broker.core.events import Caller, Event, Hungup, Received
 from targets.broker.core.messages import (
+    DeleteRecordsResponse,
     DescribeConfigsResponse,
     DescribeLogDirsResponse,
     FetchResponse,
@@ -286,7 +287,11 @@ def _items(response: Response) -> int:
             return len(topics) + sum(len(topic.partitions) for topic in topics)
         case TopicErrors(errors=errors):
             return len(errors)
-        case FetchResponse(results=results) | ListOffsetsResponse(results=results):
+        case (
+            FetchResponse(results=results)
+            | ListOffsetsResponse(results=results)
+            | DeleteRecordsResponse(results=results)
+        ):
             return len(results)
         case DescribeLogDirsResponse(logs=logs):
             return len(logs)

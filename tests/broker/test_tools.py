@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
 from harness import limits
 from harness.cluster.cluster import Cluster
@@ -58,6 +58,12 @@ def bootstrap(cluster: Cluster) -> str:
     return ",".join(cluster.clients_addresses())
 
 
+def led(cluster: Cluster, topic: str) -> int:
+    """Return how many partitions of a topic have a leader, as metadata say."""
+    found = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0}).list_topics(topic, timeout=5)
+    return sum(partition.leader in IDS.values() for partition in found.topics[topic].partitions.values())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """The tools of one release."""
@@ -96,13 +102,17 @@ def tools(request: pytest.FixtureRequest, cluster: Cluster) -> Tools:
     return Tools(release=request.param, cluster=cluster)
 
 
-def test_kafka_topics_creates_a_topic_and_describes_it(tools: Tools) -> None:
+def test_kafka_topics_creates_a_topic_adds_partitions_and_describes_it(tools: Tools) -> None:
     topic = f"{tools.topic}-made"
     asked = ("--topic", topic, "--partitions", "2", "--replication-factor", "3")
     assert f"Created topic {topic}." in tools.run("kafka-topics", "--create", *asked)
     seen = tools.run("kafka-topics", "--describe", "--topic", topic)
     assert "PartitionCount: 2\tReplicationFactor: 3" in seen
     assert 2 == seen.count("Partition: ")
+    assert "" == tools.run("kafka-topics", "--alter", "--topic", topic, "--partitions", "5").strip()
+    tools.cluster.await_(
+        lambda: led(tools.cluster, topic) == 5, lambda: f"five partitions of {topic} with leaders"
+    )
 
 
 @exhaustive
@@ -146,6 +156,8 @@ def test_python_admin_clients_see_settings_sizes_and_offsets_by_time(cluster: Cl
     wait_s = limits.CLIENT_OPERATION_S_MAX
     admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
     admin.create_topics([NewTopic("python", 1, 3)])["python"].result(timeout=wait_s)
+    admin.create_partitions([NewPartitions("python", 3)])["python"].result(timeout=wait_s)
+    cluster.await_(lambda: led(cluster, "python") == 3, lambda: "three partitions of python with leaders")
     wanted = ConfigResource(ResourceType.TOPIC, "python")
     entries: Any = admin.describe_configs([wanted])[wanted].result(timeout=wait_s)
     assert ("1", True) == (entries["min.insync.replicas"].value, entries["min.insync.replicas"].is_read_only)

@@ -22,6 +22,7 @@ from targets.broker.core import (
     membership,
     metadata,
     office,
+    partitions,
     questions,
     replicas,
     retention,
@@ -47,6 +48,7 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.fetcher import AwaitLeader
 from targets.broker.core.messages import (
+    CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
     DeleteTopicsRequest,
@@ -153,6 +155,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             metadata.on_metadata(core, caller, request)
         case CreateTopicsRequest():
             topics.on_create_topics(core, caller, request)
+        case CreatePartitionsRequest():
+            partitions.on_create_partitions(core, caller, request)
         case DeleteTopicsRequest():
             topics.on_delete_topics(core, caller, request)
         case DeleteRecordsRequest():
@@ -207,6 +211,10 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             topics.on_partitions_to_delete(core, continuation, results)
         case topics.AwaitTopicsWrite():
             topics.on_topics_written(core, continuation, results)
+        case partitions.AwaitTopicsToExtend():
+            partitions.on_read(core, continuation, results)
+        case partitions.AwaitTopicsExtended():
+            partitions.on_written(core, continuation, results)
         case configs.AwaitTopicsDescribed():
             configs.on_topics_read(core, continuation, results)
         case _ if not stale and continuation is not None:  # any other reply is void

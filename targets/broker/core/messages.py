@@ -44,6 +44,7 @@ class ErrorCode(IntEnum):
     INVALID_PARTITIONS = 37
     INVALID_REPLICATION_FACTOR = 38
     INVALID_REPLICA_ASSIGNMENT = 39
+    NOT_CONTROLLER = 41
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
     KAFKA_STORAGE_ERROR = 56
@@ -382,6 +383,24 @@ class CreateTopicsRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MorePartitions:
+    """A topic that is to have so many partitions; assignments of the new ones, None lets the broker place them."""
+
+    topic: str
+    count: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePartitionsRequest:
+    """Topics that are to have more partitions."""
+
+    topics: tuple[MorePartitions, ...]
+    timeout_ms: int
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsRequest:
     """Topics to delete."""
 
@@ -525,6 +544,7 @@ Request: TypeAlias = (
     | StopReplicaRequest
     | MetadataRequest
     | CreateTopicsRequest
+    | CreatePartitionsRequest
     | DeleteTopicsRequest
     | DeleteRecordsRequest
     | DescribeConfigsRequest

@@ -166,17 +166,25 @@ def _place(topic: NewTopic, live: list[int], most: int) -> tuple[Mapping[int, tu
 def _as_assigned(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
     placed = dict(topic.assignments)
     if sorted(placed) != list(range(len(topic.assignments))):
-        text = f"partitions {_shown(sorted(placed))}: expected 0 to {len(topic.assignments) - 1}, each once"
+        text = f"partitions {shown(sorted(placed))}: expected 0 to {len(topic.assignments) - 1}, each once"
         return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
+    return assigned(placed, live)
+
+
+def assigned(
+    placed: Mapping[int, tuple[int, ...]], live: Sequence[int]
+) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
+    """Return the partitions as a client has assigned them, or what is wrong with that."""
     there = set(live)
     for partition, replicas in placed.items():
         if not replicas or len(set(replicas)) != len(replicas) or not set(replicas) <= there:
-            text = f"partition {partition} on {_shown(replicas)}: expected distinct live brokers of {live}"
+            text = f"partition {partition} on {shown(replicas)}: expected distinct live brokers of {list(live)}"
             return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
     return placed, ErrorCode.NONE, ""
 
 
-def _shown(numbers: Sequence[int]) -> str:
+def shown(numbers: Sequence[int]) -> str:
+    """Return a list of numbers as an error's text has it: the first of them."""
     more = "" if len(numbers) <= NAMED_MAX else f" and {len(numbers) - NAMED_MAX} more"
     return f"{list(numbers[:NAMED_MAX])}{more}"
 

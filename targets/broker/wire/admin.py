@@ -1,14 +1,16 @@
-"""Metadata (api 3), CreateTopics (19) and DeleteTopics (20) of clients."""
+"""Metadata (api 3), CreateTopics (19), DeleteTopics (20) and CreatePartitions (37) of clients."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from targets.broker.core.messages import (
+    CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     MetadataRequest,
     MetadataResponse,
+    MorePartitions,
     NewTopic,
     PartitionMetadata,
     TopicErrors,
@@ -91,6 +93,24 @@ def read_create_request(entity: Any, _split: SplitBatches) -> CreateTopicsReques
     )
 
 
+def read_partitions_request(entity: Any, _split: SplitBatches) -> CreatePartitionsRequest:
+    """Convert kio's entity to the core's request."""
+    return CreatePartitionsRequest(
+        topics=tuple(
+            MorePartitions(
+                topic=topic.name,
+                count=topic.count,
+                assignments=None
+                if topic.assignments is None
+                else tuple(tuple(listed(each.broker_ids, "broker_ids")) for each in topic.assignments),
+            )
+            for topic in listed(entity.topics, "topics")
+        ),
+        timeout_ms=ms_of(entity.timeout),
+        validate_only=entity.validate_only,
+    )
+
+
 def read_delete_request(entity: Any, _split: SplitBatches) -> DeleteTopicsRequest:
     """Convert kio's entity to the core's request."""
     return DeleteTopicsRequest(
@@ -101,6 +121,11 @@ def read_delete_request(entity: Any, _split: SplitBatches) -> DeleteTopicsReques
 def write_create_response(entity: Schema, response: TopicErrors) -> Any:
     """Convert the core's response to kio's entity of that version."""
     return _write_errors(entity, "topics", response)
+
+
+def write_partitions_response(entity: Schema, response: TopicErrors) -> Any:
+    """Convert the core's response to kio's entity of that version."""
+    return _write_errors(entity, "results", response)
 
 
 def write_delete_response(entity: Schema, response: TopicErrors) -> Any:

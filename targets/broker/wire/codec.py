@@ -117,6 +117,9 @@ _APIS: Final[Mapping[int, _Api]] = {
     versions.CREATE_TOPICS: _Api(
         read_request=admin.read_create_request, write_response=admin.write_create_response
     ),
+    versions.CREATE_PARTITIONS: _Api(
+        read_request=admin.read_partitions_request, write_response=admin.write_partitions_response
+    ),
     versions.DELETE_TOPICS: _Api(
         read_request=admin.read_delete_request, write_response=admin.write_delete_response
     ),

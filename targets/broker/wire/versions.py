@@ -35,6 +35,7 @@ DELETE_RECORDS: Final = 21
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 DESCRIBE_CONFIGS: Final = 32
 DESCRIBE_LOG_DIRS: Final = 35
+CREATE_PARTITIONS: Final = 37
 
 # What only the controller may ask for.
 COMMANDS: Final = (LEADER_AND_ISR, STOP_REPLICA)
@@ -125,6 +126,14 @@ ROWS: Final[Rows] = MappingProxyType(
                 last=4,
                 advertised_first=0,
                 peer=_under(hw=NOT_KNOWN, kip101=0, kip279=1, kip320=2),
+            ),
+            Row(
+                key=CREATE_PARTITIONS,
+                name="create_partitions",
+                first=0,
+                last=1,
+                advertised_first=0,
+                peer=_under(hw=NOT_KNOWN, kip101=1, kip279=1, kip320=1),  # KIP-195, in 1.0
             ),
             Row(
                 key=DESCRIBE_CONFIGS,

@@ -146,6 +146,11 @@ def a_frame(key: int, version: int) -> bytes:
         values["topics"] = (item_type(entity, "topics")(name="t"),)
     if key == versions.CREATE_TOPICS:
         values |= {"topics": (_new_topic(item_type(entity, "topics")),), "validate_only": False}
+    if key == versions.CREATE_PARTITIONS:
+        topic = item_type(entity, "topics")
+        placed = item_type(topic, "assignments")(broker_ids=(2, 1))
+        more = (topic(name="t", count=3, assignments=(placed,)), topic(name="u", count=9, assignments=None))
+        values |= {"topics": more, "validate_only": True}
     if key == versions.DESCRIBE_CONFIGS:
         resource = item_type(entity, "resources")
         values["resources"] = (resource(resource_type=2, resource_name="t", configuration_keys=("retention.ms",)),)

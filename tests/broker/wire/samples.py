@@ -142,6 +142,15 @@ CLIENT_RESPONSES: dict[int, m.Response] = {
     versions.DELETE_TOPICS: m.TopicErrors(
         errors=(("a", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "not there"),), deleting=True
     ),
+    versions.DELETE_RECORDS: m.DeleteRecordsResponse(
+        results=(
+            m.DeleteResult(tp=m.TopicPartition("a", 0), error=ErrorCode.NONE, low_watermark=7),
+            m.DeleteResult(tp=m.TopicPartition("b", 1), error=ErrorCode.OFFSET_OUT_OF_RANGE),
+        )
+    ),
+    versions.CREATE_PARTITIONS: m.TopicErrors(
+        errors=(("a", ErrorCode.NONE, ""), ("b", ErrorCode.INVALID_PARTITIONS, "too few"))
+    ),
     versions.DESCRIBE_CONFIGS: m.DescribeConfigsResponse(
         results=(
             m.ConfigResult(

@@ -233,6 +233,7 @@ def test_clients_may_not_command(protocol: str) -> None:
     later = {
         versions.OFFSET_FOR_LEADER_EPOCH,
         versions.DELETE_RECORDS,
+        versions.CREATE_PARTITIONS,
         versions.DESCRIBE_CONFIGS,
         versions.DESCRIBE_LOG_DIRS,
     }

@@ -1,0 +1,143 @@
+"""
+Partitions that clients add to a topic: a conditional write of its node, by the controller, which reads it again.
+
+V3 has a path for what is to be added; here, as in Kafka, the request goes to the controller itself. What it has
+written the next controller finds, if it dies before it has begun the new partitions.
+Source:  Kafka Replication Design V3, on_partitions_add; KIP-195; Kafka, AdminManager.createPartitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from targets.broker.core import controller, readable
+from targets.broker.core.events import Answer, Caller
+from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
+from targets.broker.core.names import is_topic_name
+from targets.broker.core.state import Core
+from targets.broker.core.topics import LOST, assigned, shown
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    ZkChildren,
+    ZkDone,
+    ZkError,
+    ZkGet,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkResult,
+    ZkSet,
+    encode_assignment,
+    topic_path,
+)
+
+_Replicas = Mapping[int, tuple[int, ...]]
+_Error = tuple[str, ErrorCode, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitTopicsToExtend:
+    """Partitions are to be added; the live brokers and the topics' nodes are being read."""
+
+    caller: Caller
+    request: CreatePartitionsRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitTopicsExtended:
+    """The topics' nodes are being written: the errors so far, and the names of what is in flight."""
+
+    caller: Caller
+    errors: tuple[_Error, ...]
+    names: tuple[str, ...]
+
+
+def on_create_partitions(core: Core, caller: Caller, request: CreatePartitionsRequest) -> None:
+    """Read what the topics have, if this broker is the controller: another would not begin what it adds."""
+    if not core.state.controller.active:
+        text = "this broker is not the controller; expected the one that metadata name"
+        errors = tuple((topic.topic, ErrorCode.NOT_CONTROLLER, text) for topic in request.topics)
+        core.effects.append(Answer(to=caller, response=TopicErrors(errors=errors)))
+        return
+    gets = (ZkGet(path=topic_path(topic.topic)) for topic in request.topics if is_topic_name(topic.topic))
+    core.ask(AwaitTopicsToExtend(caller=caller, request=request), ZkChildren(path=BROKER_IDS), *gets)
+
+
+def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResult, ...]) -> None:
+    """Check each topic, and write those that may have more partitions."""
+    brokers, nodes = results[0], iter(results[1:])
+    live = sorted(readable.broker_ids(core, brokers.names)) if isinstance(brokers, ZkNames) else None
+    errors: list[_Error] = []
+    writes: list[ZkMulti] = []
+    names: list[str] = []
+    left = core.config.limits.topic_partitions_max
+    for topic in continuation.request.topics:
+        node = next(nodes) if is_topic_name(topic.topic) else ZkError.NO_NODE
+        if live is None or node is ZkError.LOST:
+            errors.append((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST))
+            continue
+        has = readable.read_assignment(core, topic.topic, node) if isinstance(node, ZkNode) else None
+        if not isinstance(node, ZkNode) or not has:  # none at all: it is being deleted
+            text = f"topic {topic.topic[:80]!r}: no such topic; expected one that is there"
+            errors.append((topic.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
+            continue
+        more, error, text = _more(topic, has, live, left)
+        left -= len(more)
+        if error is not ErrorCode.NONE or continuation.request.validate_only or topic.topic in names:
+            errors.append((topic.topic, error, text))
+            continue
+        data = encode_assignment({**has, **more})
+        write = ZkSet(path=topic_path(topic.topic), data=data, version=node.version)
+        writes.append(ZkMulti(ops=(write,)))
+        names.append(topic.topic)
+    after = AwaitTopicsExtended(caller=continuation.caller, errors=tuple(errors), names=tuple(names))
+    if writes:
+        core.ask(after, *writes)
+    else:
+        on_written(core, after, ())
+
+
+def _more(
+    topic: MorePartitions, has: _Replicas, live: Sequence[int], most: int
+) -> tuple[_Replicas, ErrorCode, str]:
+    """Return the new partitions with their replicas, or what is wrong with them."""
+    count = topic.count - len(has)
+    if count <= 0:
+        text = f"{topic.count} partitions: expected more than the {len(has)} that it has"
+        return {}, ErrorCode.INVALID_PARTITIONS, text
+    if count > most:
+        text = f"{count} more partitions: expected at most {most} in one request (topic_partitions_max)"
+        return {}, ErrorCode.INVALID_PARTITIONS, text
+    factor, first = len(next(iter(has.values()))), max(has) + 1
+    if topic.assignments is not None:
+        if len(topic.assignments) != count or any(len(each) != factor for each in topic.assignments):
+            sizes = shown([len(each) for each in topic.assignments])
+            text = f"assignments of {sizes} replicas: expected {count}, of {factor} each"
+            return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
+        return assigned(dict(enumerate(topic.assignments, first)), live)
+    if factor > len(live):
+        text = f"{factor} replicas each, as its partitions have: expected {factor} live brokers; {len(live)} live"
+        return {}, ErrorCode.INVALID_REPLICATION_FACTOR, text
+    # They go on where the others end, so that leaders are spread over all.
+    more = {
+        partition: tuple(live[(partition + place) % len(live)] for place in range(factor))
+        for partition in range(first, first + count)
+    }
+    return more, ErrorCode.NONE, ""
+
+
+def on_written(core: Core, continuation: AwaitTopicsExtended, results: tuple[ZkResult, ...]) -> None:
+    """Begin the new partitions, and answer; a node that was written meanwhile is left as it is."""
+    errors = [*continuation.errors]
+    for name, result in zip(continuation.names, results, strict=True):
+        if isinstance(result, ZkDone):
+            errors.append((name, ErrorCode.NONE, ""))
+        elif result is ZkError.LOST:
+            errors.append((name, ErrorCode.REQUEST_TIMED_OUT, LOST))
+        else:
+            text = f"topic {name!r} was changed meanwhile ({result}); nothing was added"
+            errors.append((name, ErrorCode.REQUEST_TIMED_OUT, text))
+    if results:
+        controller.read(core)
+    core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=tuple(errors))))

@@ -1,0 +1,111 @@
+"""Partitions that clients add to a topic: who may, what is refused, and that the controller begins them."""
+
+from __future__ import annotations
+
+import pytest
+
+from targets.broker.core.messages import (
+    CreatePartitionsRequest,
+    DeleteTopicsRequest,
+    ErrorCode,
+    MorePartitions,
+    TopicErrors,
+    TopicPartition,
+)
+from targets.broker.core.zookeeper import decode_assignment, leader_and_isr_path, topic_path
+from tests.broker.core.cluster import Cluster
+
+OK = ErrorCode.NONE
+TOPIC = "t"
+
+
+def cluster_of(protocol: str = "kip380") -> Cluster:
+    """Return three brokers, of which 3 is the controller, and a topic with one partition on 1 and 2."""
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    return cluster
+
+
+def add(
+    cluster: Cluster, *topics: MorePartitions, to: int = 3, validate_only: bool = False
+) -> list[tuple[str, ErrorCode]]:
+    """Ask a broker for more partitions; return the error of each topic."""
+    request = CreatePartitionsRequest(topics=topics, timeout_ms=1_000, validate_only=validate_only)
+    (answer,) = cluster.ask(to, request)
+    assert isinstance(answer, TopicErrors)
+    return [(topic, error) for topic, error, _ in answer.errors]
+
+
+def more(count: int, *assignments: tuple[int, ...], topic: str = TOPIC) -> MorePartitions:
+    return MorePartitions(topic=topic, count=count, assignments=assignments or None)
+
+
+def replicas_of(cluster: Cluster) -> dict[int, tuple[int, ...]]:
+    return decode_assignment(cluster.zk.nodes[topic_path(TOPIC)].data)
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip101", "kip320", "kip380"])
+def test_partitions_are_added_led_and_followed(protocol: str) -> None:
+    """Source: Kafka Replication Design V3, on_partitions_add: init_leaders of what is added."""
+    cluster = cluster_of(protocol)
+    assert [(TOPIC, OK)] == add(cluster, more(3, (2, 3), (3, 1)))
+    assert {0: (1, 2), 1: (2, 3), 2: (3, 1)} == replicas_of(cluster)
+    for partition, leader in ((1, 2), (2, 3)):
+        tp = TopicPartition(TOPIC, partition)
+        assert leader_and_isr_path(tp) in cluster.zk.nodes
+        assert "leader" == cluster.replica(leader, tp).role.value
+
+
+def test_broker_places_them_beside_those_that_are_there() -> None:
+    cluster = cluster_of()
+    assert [(TOPIC, OK)] == add(cluster, more(4))
+    found = replicas_of(cluster)
+    assert [0, 1, 2, 3] == sorted(found)
+    assert {2} == {len(set(each)) for each in found.values()}
+    assert {1, 2, 3} == {found[partition][0] for partition in (1, 2, 3)}
+
+
+def test_broker_that_is_not_the_controller_refuses() -> None:
+    """Source: Kafka: NOT_CONTROLLER, upon which clients ask for metadata again."""
+    cluster = cluster_of()
+    assert [(TOPIC, ErrorCode.NOT_CONTROLLER)] == add(cluster, more(2), to=1)
+    assert {0: (1, 2)} == replicas_of(cluster)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (more(1), ErrorCode.INVALID_PARTITIONS),
+        (more(0), ErrorCode.INVALID_PARTITIONS),
+        (more(10**6), ErrorCode.INVALID_PARTITIONS),
+        (more(3, (1, 2)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (more(2, (1, 2, 3)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (more(2, (1, 1)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (more(2, (1, 9)), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (more(2, topic="unknown"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (more(2, topic="a/b"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(asked: MorePartitions, error: ErrorCode) -> None:
+    cluster = cluster_of()
+    assert [(asked.topic, error)] == add(cluster, asked)
+    assert {0: (1, 2)} == replicas_of(cluster)
+
+
+def test_each_topic_has_its_own_answer_and_a_check_alone_writes_nothing() -> None:
+    cluster = cluster_of()
+    asked = (more(2, topic="unknown"), more(2))
+    expected = {("unknown", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (TOPIC, OK)}
+    assert expected == set(add(cluster, *asked, validate_only=True))
+    assert {0: (1, 2)} == replicas_of(cluster)
+    assert expected == set(add(cluster, *asked))
+    assert {0, 1} == replicas_of(cluster).keys()
+
+
+def test_topic_with_added_partitions_is_deleted_whole() -> None:
+    """Source: Kafka Replication Design V3, B, on_topic_change 2."""
+    cluster = cluster_of()
+    add(cluster, more(2, (2, 3)))
+    cluster.ask(3, DeleteTopicsRequest(topics=(TOPIC,), timeout_ms=1_000))
+    assert topic_path(TOPIC) not in cluster.zk.nodes
+    assert not any(bench.broker.state.replicas for bench in cluster.benches.values())
