@@ -102,6 +102,10 @@ class Electable:
         self.low = max([self.low, self._committed.end, *(log.end for log in self._logs.values())])
         self._committed = RecentLog()
 
+    def deleted(self, before: int) -> None:
+        """Count nothing below an offset before which records are deleted on purpose: nobody may ask for it."""
+        self.low = max(self.low, before)
+
     def step(self, op: Op, event: Said, names: dict[int, str]) -> Gone | None:
         """Follow a broker's event; return what a member of the ISR truncated of what was committed."""
         node = op.process
@@ -192,7 +196,7 @@ class Electable:
         follows = self._follows.get(node, "")
         leader = self._logs.get(follows)
         for first, end, origin in removed:
-            for start, stop, committed in self._committed.slice(first, end):
+            for start, stop, committed in self._committed.slice(max(first, self.low), end):
                 # If its leader lacks the record too, the question is how that one lost it.
                 held = not follows or (leader is not None and leader.at(start) == origin)
                 if origin == committed and held:

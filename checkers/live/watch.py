@@ -20,9 +20,11 @@ from checkers.live.partition import Asked, PartitionWatch
 from checkers.live.replicas import SAID_FS, Replicas
 from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
+    DeleteRecords,
     Injection,
     Leader,
     LeaderAndIsr,
+    LogStart,
     OfPartition,
     Produce,
     Read,
@@ -33,6 +35,8 @@ from harness.events import (
 )
 from harness.model import HistoryError, Op, OpType, Source
 
+# The event of a log whose start moved.
+_MOVED: Final = "log-start"
 # Calls of clients that may be under way at once; of more, the oldest are forgotten, and their ends say nothing.
 CALLS_MAX: Final = 65_536
 # The host on which ops are recorded in the order in which they happened.
@@ -73,7 +77,7 @@ class LiveCheck:
             match op.source:
                 case Source.CLIENT:
                     return self._client(op)
-                case Source.BROKER if op.f in SAID_FS:
+                case Source.BROKER if op.f in SAID_FS or op.f == _MOVED:
                     return self._broker(op)
                 case Source.NEMESIS:
                     self._fault(op)
@@ -100,6 +104,8 @@ class LiveCheck:
     # --- by source -------------------------------------------------------------------------------------------
     def _client(self, op: Op) -> ScheduleStopped | None:
         event = op.event
+        if isinstance(event, DeleteRecords):
+            self._of(event).electable.deleted(event.before)
         if not isinstance(event, Produce | Read):
             return None
         about, call = self._of(event), (op.process, event.value if isinstance(event, Produce) else "")
@@ -125,6 +131,8 @@ class LiveCheck:
             self._replicas.start(op.process)
             for each in self._partitions.values():
                 each.electable.start(op.process)
+        if isinstance(event, LogStart):
+            self._of(event).electable.deleted(event.to)
         if not isinstance(event, SAID) or not isinstance(event, OfPartition):
             return None
         about = self._of(event)

@@ -48,6 +48,8 @@ _WORST_FIRST: Final = (
     Kind.WRONG_CONTROLLER,
     Kind.WRONG_ISR,
     Kind.WRONG_HIGH_WATERMARK,
+    Kind.DELETED_EARLY,
+    Kind.UNDELETED,
     Kind.OLD_GENERATION,
     Kind.WRONG_TOPIC,
     Kind.EXITED,

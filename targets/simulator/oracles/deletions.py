@@ -45,8 +45,9 @@ class Deletions:
             yield from self._waiting(name, state)
         for effect in effects:
             if type(effect) is Observe and effect.f == "log-start":
-                tp = TopicPartition(effect.value["topic"], effect.value["partition"])
-                yield from self._moved(name, state, tp, str(effect.value["reason"]))
+                told = dict(effect.value)
+                tp = TopicPartition(told["topic"], told["partition"])
+                yield from self._moved(name, state, tp, told["reason"])
             elif type(effect) is Answer and type(effect.response) is DeleteRecordsResponse:
                 asked = self._asked.pop((name, effect.to), {})
                 for result in effect.response.results:

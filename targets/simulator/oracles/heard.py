@@ -112,7 +112,10 @@ class Heard:
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
                 self._violations.add(rule, tp or self._main, (name,), -1, f"{name} {text}")
-            now_ns = self._world.nodes[name].clock.now_ns
+            node = self._world.nodes[name]
+            if node.held_up(self._world.clock.now_ns):
+                return  # the step was before the time that its disk took
+            now_ns = node.clock.now_ns
             if text := untried(answered.about, answered.results, answered.sessions, state, now_ns):
                 self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
 

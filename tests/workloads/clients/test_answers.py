@@ -22,7 +22,7 @@ ASKED = [
      lambda c: questions.produce(c, "t", 0, b"x", acks=1, timeout_s=1.0, zstd=False)),
     (questions._PRODUCE[7], "Produce",
      lambda c: questions.produce(c, "t", 0, b"x", acks=1, timeout_s=1.0, zstd=True)),
-    (questions._FETCH[4], "Fetch", lambda c: questions._fetch(c, "t", 0, 0, 4)),
+    (questions._FETCH[5], "Fetch", lambda c: questions._fetch(c, "t", 0, 0, 5)),
     (questions._FETCH[10], "Fetch", lambda c: questions._fetch(c, "t", 0, 0, 10)),
 ]
 VALUES = {

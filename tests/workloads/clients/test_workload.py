@@ -287,7 +287,7 @@ def test_consumer_speaks_the_version_that_knows_zstd_once_it_is_refused(
     polls = consumed(broker, history, 3)
     assert ["fail", "ok", "ok"] == [op.type.value for op in polls]
     assert "UNSUPPORTED_COMPRESSION_TYPE" == polls[0].value["error"]
-    assert [4, 10, 10] == asked(broker, versions.FETCH)
+    assert [5, 10, 10] == asked(broker, versions.FETCH)
 
 
 @pytest.mark.parametrize(("via", "asks"), [(Via.LEADER, 2), (Via.EVERY, 0)])
