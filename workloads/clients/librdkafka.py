@@ -16,7 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness import limits
@@ -255,7 +263,8 @@ class LibrdkafkaClient:
     def _read(self, group: str, place: TopicPartition) -> tuple[list[tuple[int, str]], int, int]:
         consumer = Consumer({**self._config(), "group.id": group, "enable.auto.commit": False})
         try:
-            start, end = consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)
+            end = consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)[1]
+            start = _start_of(consumer, place)
             consumer.assign([TopicPartition(place.topic, place.partition, start)])
             return self._read_to(consumer, end), start, end
         except KafkaException:
@@ -298,3 +307,16 @@ def _knows_controller(admin: AdminClient) -> bool:
     except KafkaException:
         return False
     return listed.controller_id in listed.brokers
+
+
+def _start_of(consumer: Consumer, place: TopicPartition) -> int:
+    """
+    Return where a log starts; raise KafkaException.
+
+    By a request of its own: of both watermarks together, one may be the other's when only that was answered.
+    """
+    asked = TopicPartition(place.topic, place.partition, OFFSET_BEGINNING)
+    (found,) = consumer.offsets_for_times([asked], timeout=limits.CLIENT_OPERATION_S_MAX)
+    if found.error is not None:
+        raise KafkaException(found.error)
+    return int(found.offset)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from harness import limits
@@ -170,6 +170,10 @@ def test_reading_waits_for_the_library_before_it_asks_again(
             if refusals:
                 raise KafkaException(KafkaError(refusals.pop()))
             return 0, 0
+
+        def offsets_for_times(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+            assert timeout > 0
+            return [TopicPartition(each.topic, each.partition, 0) for each in asked]
 
         def assign(self, _places: object) -> None:
             pass
