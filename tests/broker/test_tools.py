@@ -109,7 +109,8 @@ def test_kafka_topics_creates_a_topic_adds_partitions_and_describes_it(tools: To
     seen = tools.run("kafka-topics", "--describe", "--topic", topic)
     assert "PartitionCount: 2\tReplicationFactor: 3" in seen
     assert 2 == seen.count("Partition: ")
-    assert "" == tools.run("kafka-topics", "--alter", "--topic", topic, "--partitions", "5").strip()
+    altered = tools.run("kafka-topics", "--alter", "--topic", topic, "--partitions", "5")
+    assert "rror" not in altered, altered
     tools.cluster.await_(
         lambda: led(tools.cluster, topic) == 5, lambda: f"five partitions of {topic} with leaders"
     )
