@@ -67,7 +67,7 @@ def complete(core: Core, tp: TopicPartition) -> None:
         return
     replica = core.state.replicas.get(tp)
     leads = replica is not None and replica.role is Role.LEADER
-    low = low_watermark(core, replica) if replica is not None and leads else -1
+    low = low_watermark(replica, core.config.broker_id) if replica is not None and leads else -1
     for number, waiting in waits:
         if tp not in waiting.required or (leads and low < waiting.required[tp]):
             continue
@@ -77,10 +77,10 @@ def complete(core: Core, tp: TopicPartition) -> None:
             _answer(core, number)
 
 
-def low_watermark(core: Core, replica: Replica) -> int:
-    """Return the smallest log start of the ISR, -1 while that of a member is unknown."""
+def low_watermark(replica: Replica, own: int) -> int:
+    """Return the smallest log start of the ISR, as its leader, broker `own`, knows it; -1 while one is unknown."""
     starts = [
-        replica.log.start_offset if member == core.config.broker_id else _known_start(replica, member)
+        replica.log.start_offset if member == own else _known_start(replica, member)
         for member in {*replica.isr, *(replica.isr_asked or ())}
     ]
     return min(starts, default=-1)

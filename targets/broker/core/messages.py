@@ -443,7 +443,7 @@ class DeleteRecordsResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicErrors:
-    """The answer to CreateTopics and DeleteTopics: an error code and a text for every topic."""
+    """The answer to CreateTopics, DeleteTopics and CreatePartitions: an error code and a text for every topic."""
 
     errors: tuple[tuple[str, ErrorCode, str], ...]
     deleting: bool = False

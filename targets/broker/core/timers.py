@@ -33,6 +33,9 @@ class Timers:
         """Yield each timer with its time, in no order."""
         return iter(list(self._at.items()))
 
+    def __contains__(self, key: TimerKey) -> bool:
+        return key in self._at
+
     def __len__(self) -> int:
         return len(self._at)
 

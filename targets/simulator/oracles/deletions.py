@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from targets.broker.core.deletions import low_watermark
-from targets.broker.core.events import Answer, Caller, Effect, Event, Observe, Received, Tick
-from targets.broker.core.log_port import LogPort
+from targets.broker.core.events import Effect, Event, Observe, Tick
 from targets.broker.core.messages import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -18,7 +17,7 @@ from targets.broker.core.messages import (
     ErrorCode,
     TopicPartition,
 )
-from targets.broker.core.state import Core, DiskPort, LogDir, State, WaitingDeletion
+from targets.broker.core.state import State, WaitingDeletion
 from targets.simulator.world import World
 
 Wrong = tuple[TopicPartition | None, str]
@@ -31,16 +30,12 @@ class Deletions:
         """Watch a world whose limits do not change."""
         self._world = world
         configs = [node.config for node in world.nodes.values()]
-        # What each caller of a node wants to have deleted.
-        self._asked: dict[tuple[str, Caller], dict[TopicPartition, int]] = {}
         self._retains = any(config.retention_ms or config.retention_bytes for config in configs)
 
     def wrong(self, name: str, event: Event, effects: Sequence[Effect], state: State) -> Iterator[Wrong]:
         """Yield what a step did wrong, or left undone, with the partition that it is about."""
-        if self._retains and type(event) is Tick and ("retention",) not in dict(state.timers.times()):
+        if self._retains and type(event) is Tick and ("retention",) not in state.timers:
             yield None, f"{name} looks no more at the age and size of its logs"
-        if type(event) is Received and type(event.request) is DeleteRecordsRequest:
-            self._asked[name, event.caller] = {part.tp: part.offset for part in event.request.partitions}
         if state.deletions:
             yield from self._waiting(name, state)
         for effect in effects:
@@ -48,30 +43,32 @@ class Deletions:
                 told = dict(effect.value)
                 tp = TopicPartition(told["topic"], told["partition"])
                 yield from self._moved(name, state, tp, told["reason"])
-            elif type(effect) is Answer and type(effect.response) is DeleteRecordsResponse:
-                asked = self._asked.pop((name, effect.to), {})
-                for result in effect.response.results:
-                    if result.error is ErrorCode.NONE:
-                        yield from self._answered(name, state, result, asked.get(result.tp, -1))
+
+    def answered(
+        self, name: str, request: DeleteRecordsRequest, response: DeleteRecordsResponse, state: State
+    ) -> Iterator[Wrong]:
+        """Yield what a step told a client, and is not so."""
+        asked = {part.tp: part.offset for part in request.partitions}
+        for result in response.results:
+            if result.error is ErrorCode.NONE:
+                yield from self._answered(name, state, result, asked.get(result.tp, -1))
 
     def _waiting(self, name: str, state: State) -> Iterator[Wrong]:
         """Yield deletions that wait, and should have been answered, or have no end."""
-        timers = dict(state.timers.times())
-        core = Core(state=state, disk=_NoDisk())
         for number, waiting in state.deletions.requests.items():
-            if ("delete-records", number) not in timers:
+            if ("delete-records", number) not in state.timers:
                 yield None, f"{name} lets a deletion wait without an end"
-            yield from self._due(name, core, waiting)
+            yield from self._due(name, state, waiting)
 
-    def _due(self, name: str, core: Core, waiting: WaitingDeletion) -> Iterator[Wrong]:
+    def _due(self, name: str, state: State, waiting: WaitingDeletion) -> Iterator[Wrong]:
         for tp, to in waiting.required.items():
-            replica = core.state.replicas.get(tp)
+            replica = state.replicas.get(tp)
             if replica is None:
                 yield tp, f"{name} lets a deletion wait for a replica that it has not"
             elif to > replica.high_watermark:
                 text = f"{name} lets a deletion up to {to} wait, past its high watermark, {replica.high_watermark}"
                 yield tp, text
-            elif low_watermark(core, replica) >= to:
+            elif low_watermark(replica, state.config.broker_id) >= to:
                 yield tp, f"{name} has not answered a deletion up to {to}, which its ISR has followed"
 
     def _moved(self, name: str, state: State, tp: TopicPartition, reason: str) -> Iterator[Wrong]:
@@ -99,13 +96,3 @@ class Deletions:
             if log is not None and log.start_offset < result.low_watermark <= log.end_offset:
                 text = f"{name} says that its ISR has deleted up to {result.low_watermark}, and the log of {other}"
                 yield result.tp, f"{text} starts at {log.start_offset}"
-
-
-class _NoDisk(DiskPort):
-    """A disk port for reading a state, which makes nothing."""
-
-    log_dir = LogDir("", 0)
-
-    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
-        """Make nothing."""
-        raise AssertionError(f"a log for {tp} ({topic_id}) while a state is only read")

@@ -50,6 +50,8 @@ from targets.broker.core.events import (
     ZkSession,
 )
 from targets.broker.core.messages import (
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
     FetchRequest,
     FetchResponse,
     LeaderAndIsrRequest,
@@ -270,6 +272,12 @@ class Oracles:
                         judge_served(self._partitions[part.tp], name, core_step, request, response)
             elif isinstance(request, ProduceRequest) and isinstance(response, ProduceResponse):
                 self._produced.on_answered(name, request, response)
+            elif isinstance(request, DeleteRecordsRequest) and isinstance(response, DeleteRecordsResponse):
+                broker = self._world.nodes[name].broker
+                for tp, text in (
+                    () if broker is None else self._deletions.answered(name, request, response, broker.state)
+                ):
+                    self._overdue(name, tp, text)
         commands = [
             (request, response)
             for request, response, _ in told

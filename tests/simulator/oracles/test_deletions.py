@@ -39,7 +39,7 @@ def _never_completes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _answers_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    patch(monkeypatch, deletions, "low_watermark", lambda _, core, replica: replica.log.start_offset)
+    patch(monkeypatch, deletions, "low_watermark", lambda _, replica, own: replica.log.start_offset)
 
 
 def _has_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
