@@ -103,6 +103,38 @@ class Moment(NamedTuple):
 NEVER_YET = Moment(-1, -1)
 
 
+class CleanedFile(NamedTuple):
+    """
+    A file that took the place of some of a log's, from offset `base` to before `end`.
+
+    Attributes:
+        files: how many it replaced.
+        size: how many bytes smaller it is than they were.
+    """
+
+    base: int
+    end: int
+    files: int
+    size: int
+
+
+class Cleaned(NamedTuple):
+    """
+    What a step of a cleaning did.
+
+    Attributes:
+        read: how many bytes it read.
+        files: those that it replaced.
+        more: the cleaning is not done.
+        upto: the offset below which a cleaning that is done has left one record of each key, -1 if none was done.
+    """
+
+    read: int = 0
+    files: tuple[CleanedFile, ...] = ()
+    more: bool = False
+    upto: int = -1
+
+
 class LogPort(Protocol):
     """
     One replica's log. End offsets are exclusive; batches are whole.
@@ -194,6 +226,18 @@ class LogPort(Protocol):
 
     def roll(self) -> None:
         """Begin a new file at the log's end, unless the newest is empty."""
+
+    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+        """
+        Go on with a cleaning, or begin one if there are new files: of each key the newest record stays.
+
+        What is cleaned are the files but for the newest that end at `upto` or before. Offsets and epochs stay.
+        One call reads at most so many bytes, or one batch. Whatever removes records otherwise ends a cleaning.
+
+        Args:
+            delete_retention_ms: how long a tombstone stays, by the timestamps of the files: a later cleaning
+                removes it, once the newest file that the one before has cleaned is so much younger than its own.
+        """
 
     def first_offset_at(self, timestamp_ms: int) -> Moment:
         """Return the first batch whose greatest timestamp is not earlier; NEVER_YET when there is none."""

@@ -33,7 +33,13 @@ HEADER_BYTES: Final = _HEADER.size
 PREFIX_BYTES: Final = 12
 LENGTH_MIN: Final = HEADER_BYTES - PREFIX_BYTES
 MAGIC: Final = 2
+# Of a header's attributes: the codec's number, and what marks a batch of a transaction, and one of its markers.
+CODEC_MASK: Final = 0x07
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
 
+_CRC: Final = struct.Struct(">I")
+_CRC_AT: Final = 17
 _CRC_FROM: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
 
@@ -155,6 +161,28 @@ def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:
         payload=batch.payload,
     )
     return stamped, (head, memoryview(batch.payload)[len(head) :])
+
+
+def build(header: Header, records: bytes) -> bytes:
+    """Return a whole batch: this header, with the length and the CRC that fit these records, and the records."""
+    fields = (
+        header.base_offset,
+        LENGTH_MIN + len(records),
+        header.leader_epoch,
+        header.magic,
+        0,
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.count,
+    )
+    whole = bytearray(_HEADER.pack(*fields) + records)
+    _CRC.pack_into(whole, _CRC_AT, crc_of(whole))
+    return bytes(whole)
 
 
 def beginning_of(batch: Payload) -> tuple[int, int, int, int, int]:

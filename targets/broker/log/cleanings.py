@@ -1,10 +1,9 @@
 """
-Finish a cleaning that Apache Kafka left half done before the log is opened, as Kafka's next start would.
+Finish a cleaning that a crash left half done before the log is opened, ours or Apache Kafka's.
 
 `.cleaned` files are deleted, with each `.swap` at or past the first of them. Any other `.swap` becomes the
 segment in place of all segments that begin in its range: those are deleted first, durably, so that after a crash
 in between the next start finds the `.swap` again.
-This broker cleans nothing itself.
 Source:  Kafka, LogLoader.removeTempFilesAndCollectSwapFiles and Log.completeSwapOperations; KAFKA-6264.
 """
 
@@ -18,19 +17,19 @@ from targets.broker.log.batch import HEADER_BYTES, Damage
 from targets.broker.log.segment import SEGMENT_SUFFIX, segment_name, segment_offsets
 from targets.broker.log.stored import examine
 
-_SWAP: Final = f"{SEGMENT_SUFFIX}.swap"
-_CLEANED: Final = f"{SEGMENT_SUFFIX}.cleaned"
+SWAP: Final = f"{SEGMENT_SUFFIX}.swap"
+CLEANED: Final = f"{SEGMENT_SUFFIX}.cleaned"
 
 
 def end_cleanings(directory: Path) -> None:
     """Leave only segments; do not touch a directory without cleaning files."""
-    swaps, cleaned = _bases(directory, _SWAP), _bases(directory, _CLEANED)
+    swaps, cleaned = _bases(directory, SWAP), _bases(directory, CLEANED)
     if not swaps and not cleaned:
         return
     for base in cleaned:
-        (directory / _name(base, _CLEANED)).unlink()
+        (directory / cleaning_name(base, CLEANED)).unlink()
     for base in swaps:
-        path = directory / _name(base, _SWAP)
+        path = directory / cleaning_name(base, SWAP)
         if cleaned and base >= cleaned[0]:
             path.unlink()
             continue
@@ -59,5 +58,6 @@ def _bases(directory: Path, suffix: str) -> list[int]:
     return sorted(int(path.name.removesuffix(suffix)) for path in directory.glob(f"[0-9]*{suffix}"))
 
 
-def _name(base: int, suffix: str) -> str:
+def cleaning_name(base: int, suffix: str) -> str:
+    """Return the name of a file of a cleaning, whose segment begins at that offset."""
     return segment_name(base).removesuffix(SEGMENT_SUFFIX) + suffix

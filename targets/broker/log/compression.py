@@ -14,7 +14,7 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import cramjam
 
@@ -54,6 +54,18 @@ def open_records(codec: int, data: memoryview, bytes_max: int) -> memoryview:
         if _FULL in str(error):
             raise TooLargeError from None
         raise CodecError(f"{name}: {len(data)} bytes do not decompress: {error}") from None
+
+
+def pack_records(codec: int, data: bytes) -> bytes:
+    """Return the records' bytes compressed, as open_records opens them; of snappy one raw block."""
+    return bytes(_PACKERS[codec](data))
+
+
+def _pack_lz4(data: bytes) -> bytes:
+    # Kafka reads no frame whose blocks depend on each other ("Dependent block stream is unsupported").
+    compressor = cramjam.lz4.Compressor(block_linked=False)
+    compressor.compress(data)
+    return bytes(compressor.finish())
 
 
 def _gzip(data: memoryview, area: memoryview) -> int:
@@ -96,4 +108,10 @@ _CODECS: Final[dict[int, tuple[str, Callable[[memoryview, memoryview], int]]]] =
     2: ("snappy", _snappy),
     3: ("lz4", _lz4),
     4: ("zstd", _zstd),
+}
+_PACKERS: Final[dict[int, Callable[[bytes], Any]]] = {
+    1: cramjam.gzip.compress,
+    2: cramjam.snappy.compress_raw,
+    3: _pack_lz4,
+    4: cramjam.zstd.compress,
 }

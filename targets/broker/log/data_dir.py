@@ -20,12 +20,9 @@ from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
+from targets.broker.log.deletion import DELETED_SUFFIX, NAME_BYTES_MAX
 from targets.broker.log.doubt import noted
-from targets.broker.log.file_log import (
-    DELETED_SUFFIX,
-    NAME_BYTES_MAX,
-    FileLog,
-)
+from targets.broker.log.file_log import FileLog
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import SEGMENT_BYTES_DEFAULT, LogOptions
 from targets.broker.log.recovery import Known, open_log

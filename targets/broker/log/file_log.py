@@ -13,27 +13,32 @@ Source:  Kafka, UnifiedLog and LocalLog; Kafka Replication Design V3, 4 (a disk 
 
 from __future__ import annotations
 
-import shutil
-import uuid
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import Final
 
-from targets.broker.core.log_port import NEVER_YET, AppendOrderError, DamagedError, File, LeoAfterCut, Moment
+from targets.broker.core.log_port import (
+    NEVER_YET,
+    AppendOrderError,
+    Cleaned,
+    DamagedError,
+    File,
+    LeoAfterCut,
+    Moment,
+)
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
+from targets.broker.log.compactor import Compactor
+from targets.broker.log.deletion import delete_directory
 from targets.broker.log.doubt import whole
 from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
-from targets.broker.log.segment import Segment
+from targets.broker.log.segment import Segment, epoch_changes
 from targets.broker.log.stored import crc_of, first_offset_of
 
-# Kafka's name for a partition's directory during deletion: `topic-0.<32 hex digits>-delete`.
-DELETED_SUFFIX: Final = "-delete"
-# The longest name of a file or directory that Linux allows.
-NAME_BYTES_MAX: Final = 255
+_base_offset, _latest = attrgetter("base_offset"), attrgetter("latest")
 
 
 class FileLog:
@@ -75,6 +80,7 @@ class FileLog:
         self._files_changed = new_names
         self._directory_new = new_names
         self._epochs_dirty = new_names and self._epochs_path.exists()
+        self._compactor = Compactor(directory, options)
 
     @staticmethod
     def create(tp: TopicPartition, directory: Path, options: LogOptions, *, start_offset: int = 0) -> FileLog:
@@ -109,8 +115,7 @@ class FileLog:
     @property
     def size_bytes(self) -> int:
         """Return the size of all segments in bytes."""
-        first, last = self._segments[0], self._segments[-1]
-        return last.log_position + last.size - first.log_position
+        return sum(segment.size for segment in self._segments)
 
     # --- append --------------------------------------------------------------------------------------------
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
@@ -204,6 +209,7 @@ class FileLog:
             return False
         with whole(self.tp, "a repair"):
             segment.rewrite(entry, batch.payload)
+            self._compactor.abandon()
             self._report_durable(segment)
         return True
 
@@ -238,12 +244,13 @@ class FileLog:
 
     def epoch_changes(self, from_offset: int) -> tuple[tuple[int, int], ...]:
         """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
-        changes: list[tuple[int, int]] = []
-        for segment in self._segments:
-            for entry in segment.index.since(from_offset):
-                if not changes or changes[-1][0] != entry.leader_epoch:
-                    changes.append((entry.leader_epoch, entry.base_offset))
-        return tuple(changes)
+        return epoch_changes(self._segments, from_offset)
+
+    # --- compaction ----------------------------------------------------------------------------------------
+    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+        """Go on with a cleaning of the closed files that end at an offset or before, or begin one."""
+        with whole(self.tp, "a cleaning"):
+            return self._compactor.clean(self._segments, upto, delete_retention_ms, bytes_max)
 
     # --- truncate ------------------------------------------------------------------------------------------
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
@@ -262,6 +269,7 @@ class FileLog:
         self._segments[self._segment_at(offset)].index.require(offset)
         with whole(self.tp, "a truncation"):
             self._options.before_cut(self.tp, offset)
+            self._compactor.abandon(offset)
             while self._segments[-1].base_offset > offset:
                 self._remove_last_segment()
             active = self._segments[-1]
@@ -278,6 +286,7 @@ class FileLog:
         """Remove all batches; the log starts and ends at `offset`."""
         with whole(self.tp, "a truncation"):
             self._options.before_cut(self.tp, min(offset, self._start))
+            self._compactor.abandon(0)
             while self._segments:
                 self._remove_last_segment()
             self._add_segment(offset)
@@ -296,6 +305,7 @@ class FileLog:
             return
         with whole(self.tp, "a move of the start"):
             self._options.before_start(self.tp, offset)
+            self._compactor.abandon()
             self._start = offset
             self.recovery_point = max(self.recovery_point, offset)
             self._delete_below_start()
@@ -315,17 +325,12 @@ class FileLog:
         Delete the replica from the disk: first its name, durably, then its files.
 
         Source:  Kafka, LogManager.asyncDelete: the next start removes what a crash in between left.
-                 UnifiedLog.logDeleteDirName: a topic's name is cut where the directory's would be too long.
         """
         with whole(self.tp, "a deletion"):
             self._options.before_cut(self.tp, 0)
             self.close()
             self.deleted = True
-            suffix = f"-{self.tp.partition}.{uuid.uuid4().hex}{DELETED_SUFFIX}"
-            doomed = self.directory.with_name(self.tp.topic[: NAME_BYTES_MAX - len(suffix)] + suffix)
-            self.directory.rename(doomed)
-            checkpoint.sync_directory(doomed.parent)
-            shutil.rmtree(doomed)
+            delete_directory(self.directory, self.tp)
 
     # --- durability ----------------------------------------------------------------------------------------
     def flush(self, upto: int | None = None) -> None:
@@ -367,6 +372,7 @@ class FileLog:
 
     def close(self) -> None:
         """Close the files; nothing is flushed."""
+        self._compactor.abandon()
         for segment in self._segments:
             segment.close()
 
@@ -390,11 +396,3 @@ class FileLog:
 
     def _report_durable(self, segment: Segment) -> None:
         self._options.on_durable(f"{self.directory.name}/{segment.path.name}", segment.durable_bytes)
-
-
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset
-
-
-def _latest(segment: Segment) -> int:
-    return segment.latest

@@ -14,14 +14,23 @@ from typing import Final
 
 from targets.broker.core.messages import Batch, ErrorCode, Payload
 from targets.broker.limits import Limits
-from targets.broker.log.batch import HEADER_BYTES, Damage, Header, Split, batch_of, crc_of, examine, refuse
+from targets.broker.log.batch import (
+    CODEC_MASK,
+    CONTROL,
+    HEADER_BYTES,
+    TRANSACTIONAL,
+    Damage,
+    Header,
+    Split,
+    batch_of,
+    crc_of,
+    examine,
+    refuse,
+)
 from targets.broker.log.compression import CodecError, TooLargeError, open_records
 from targets.broker.log.records import RECORD_BYTES_MIN, HeavyError, RecordsError, check_records
 
-_CODEC_MASK: Final = 0x07
 _CODEC_MAX: Final = 4
-_TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
 
 # Work is counted in records walked; these take about as long as one, and a batch as long as so many.
 _OPENED_BYTES: Final = 16
@@ -78,12 +87,12 @@ def _fault_of(header: Header, limits: Limits) -> str:
         return f"{header.count} records; expected at least one"
     if header.count != header.last_offset_delta + 1:
         return f"{header.count} records over {header.last_offset_delta + 1} offsets; expected as many"
-    codec = header.attributes & _CODEC_MASK
+    codec = header.attributes & CODEC_MASK
     if codec > _CODEC_MAX:
         return f"compression codec {codec}; expected at most {_CODEC_MAX}"
-    if header.attributes & _CONTROL:
+    if header.attributes & CONTROL:
         return "a control batch; expected none from a client"
-    if header.attributes & _TRANSACTIONAL:
+    if header.attributes & TRANSACTIONAL:
         return "a transactional batch; expected none, this broker has no transactions"
     # So that a count that lies is not walked, and does not count as work.
     room = limits.batch_opened_bytes_max if codec else header.size - HEADER_BYTES
@@ -94,7 +103,7 @@ def _fault_of(header: Header, limits: Limits) -> str:
 
 def _work_of(header: Header) -> int:
     """Return how much work a batch is at least: a compressed one opens to no less than its own size, or nearly."""
-    compressed = header.size if header.attributes & _CODEC_MASK else 0
+    compressed = header.size if header.attributes & CODEC_MASK else 0
     return _BATCH_RECORDS + header.count + compressed // _OPENED_BYTES
 
 
@@ -115,7 +124,7 @@ def _walk(view: memoryview, found: list[tuple[int, Header]], limits: Limits, lef
 
 def _check(records: memoryview, header: Header, limits: Limits, left: int | None) -> int:
     """Check one batch's records; return how much more work it was than its header said."""
-    codec = header.attributes & _CODEC_MASK
+    codec = header.attributes & CODEC_MASK
     if not codec:
         # A copy: single bytes are read faster from it than from a view.
         return check_records(bytes(records), header.count, left)

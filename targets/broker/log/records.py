@@ -165,17 +165,28 @@ class _AnyRecord:
 
     def number(self, at: int) -> tuple[int, int]:
         """Return a number and where it ends."""
-        byte = self._data[at]
+        return number_at(self._data, at)
+
+
+def number_at(data: Payload, at: int) -> tuple[int, int]:
+    """
+    Return the number at that byte and where it ends.
+
+    Raises:
+        IndexError: the bytes end within it.
+        RecordsError: it is longer than any number.
+    """
+    byte = data[at]
+    if byte < 128:
+        return byte >> 1 ^ -(byte & 1), at + 1
+    raw, shift = byte & 0x7F, 7
+    for look in range(at + 1, at + _VARINT_BYTES_MAX):
+        byte = data[look]
+        raw |= (byte & 0x7F) << shift
         if byte < 128:
-            return byte >> 1 ^ -(byte & 1), at + 1
-        raw, shift = byte & 0x7F, 7
-        for look in range(at + 1, at + _VARINT_BYTES_MAX):
-            byte = self._data[look]
-            raw |= (byte & 0x7F) << shift
-            if byte < 128:
-                return raw >> 1 ^ -(raw & 1), look + 1
-            shift += 7
-        raise RecordsError(f"byte {at}: a number of more than {_VARINT_BYTES_MAX} bytes")
+            return raw >> 1 ^ -(raw & 1), look + 1
+        shift += 7
+    raise RecordsError(f"byte {at}: a number of more than {_VARINT_BYTES_MAX} bytes")
 
 
 def _wrong_delta(at: int, twice: int, raw: int) -> RecordsError:

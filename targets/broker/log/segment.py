@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,7 @@ SEGMENT_SUFFIX: Final = ".log"
 DELETED_SUFFIX: Final = ".deleted"
 _NAME_DIGITS: Final = 20
 # Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
-_OFFSETS_MAX: Final = 2**31 - 1
+OFFSETS_MAX: Final = 2**31 - 1
 # The greatest timestamp of no batch at all, earlier than any.
 _NEVER: Final = -(2**63) - 1
 # The most pieces of one write.
@@ -99,7 +99,7 @@ class Segment:
                 return header
             if check_crc and crc_of(self._read(position, header.size)) != header.crc:
                 return Damage.CRC
-            if header.base_offset < expected or header.last_offset - self.base_offset > _OFFSETS_MAX:
+            if header.base_offset < expected or header.last_offset - self.base_offset > OFFSETS_MAX:
                 return Damage.DISORDER
             if not position:
                 self._first_time = header.max_timestamp
@@ -138,7 +138,7 @@ class Segment:
     def _has_room(self, batch: Batch, end: int, size_max: int) -> bool:
         """Return True if the batch fits, by its bytes and by its offsets' distance from the base."""
         fits = not end or end + batch.size <= size_max
-        return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
+        return fits and batch.last_offset - self.base_offset <= OFFSETS_MAX
 
     def _is_over(self, batch: Batch, most_ms: int) -> bool:
         """Return True if a batch's time is too long after that of the segment's first one."""
@@ -244,6 +244,16 @@ class Segment:
             text = f"{self.path.name}: {len(data)} bytes at {position}; expected {size}"
             raise OSError(errno.EIO, text)
         return data
+
+
+def epoch_changes(segments: Iterable[Segment], from_offset: int) -> tuple[tuple[int, int], ...]:
+    """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
+    changes: list[tuple[int, int]] = []
+    for segment in segments:
+        for entry in segment.index.since(from_offset):
+            if not changes or changes[-1][0] != entry.leader_epoch:
+                changes.append((entry.leader_epoch, entry.base_offset))
+    return tuple(changes)
 
 
 def segment_name(base_offset: int) -> str:

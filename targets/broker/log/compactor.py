@@ -1,0 +1,175 @@
+"""
+Cleaning of a log's files, in steps that read a bounded number of bytes each.
+
+A cleaning first reads the closed files that were not cleaned yet, and learns the newest offset of each key. Then
+it writes neighbouring files again, as many as fit into one, without the records that have a newer one.
+A file is written as `.cleaned`, flushed, and renamed `.swap`, durably: from then on recovery finishes what a
+crash interrupts. The files that it replaces are removed, it takes the first one's name, and that is made durable.
+How far a log was cleaned is not written down: after a start all closed files count as not cleaned, which costs
+time, and lets tombstones live longer. A file with a damaged batch is not cleaned, nor any other of its log, until
+the batch is mended or the log is cut.
+Source:  Kafka, LogCleaner, Cleaner.doClean, groupSegmentsBySize, UnifiedLog.replaceSegments; KAFKA-6264.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from targets.broker.core.log_port import Cleaned, CleanedFile, DamagedError
+from targets.broker.core.messages import Batch
+from targets.broker.log import checkpoint
+from targets.broker.log.cleaner import Newest, clean
+from targets.broker.log.cleanings import CLEANED, SWAP, cleaning_name
+from targets.broker.log.options import LogOptions
+from targets.broker.log.reads import read
+from targets.broker.log.segment import OFFSETS_MAX, Segment
+
+# Read at once; a larger batch is read alone.
+_CHUNK_BYTES: Final = 64 * 1024
+# Keys of one cleaning: with more, it ends after the file that has brought so many.
+_KEYS_MAX: Final = 1_000_000
+
+
+class Compactor:
+    """
+    The cleaning of one log, and how far that log is clean.
+
+    Raises:
+        OSError: from the disk.
+    """
+
+    def __init__(self, directory: Path, options: LogOptions) -> None:
+        self._directory = directory
+        self._options = options
+        self._clean_to = 0
+        self._damaged = False
+        self._work: Iterator[int | CleanedFile] | None = None
+        self._end = 0
+
+    def clean(self, segments: list[Segment], upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+        """Do a step, as LogPort.clean says; files are replaced in the list."""
+        if self._work is None:
+            closed = [one for one, after in pairwise(segments) if after.base_offset <= upto]
+            if self._damaged or not closed or segments[len(closed)].base_offset <= self._clean_to:
+                return Cleaned()
+            self._end = segments[len(closed)].base_offset
+            self._work = self._cleaning(segments, closed, delete_retention_ms)
+        return self._step(bytes_max)
+
+    def abandon(self, offset: int | None = None) -> None:
+        """Drop a cleaning that is under way; above that offset nothing is clean any more."""
+        self._damaged = False
+        if offset is not None:
+            self._clean_to = min(self._clean_to, offset)
+        if self._work is not None:
+            self._work.close()  # type: ignore[attr-defined]
+            self._work = None
+
+    def _step(self, bytes_max: int) -> Cleaned:
+        assert self._work is not None, "a step of no cleaning"
+        done, files = 0, list[CleanedFile]()
+        try:
+            for each in self._work:
+                if isinstance(each, CleanedFile):
+                    files.append(each)
+                else:
+                    done += each
+                if done >= bytes_max:
+                    return Cleaned(done, tuple(files), more=True)
+        except DamagedError:
+            self._damaged, self._work = True, None
+            return Cleaned(done, tuple(files))
+        self._work, self._clean_to = None, self._end
+        return Cleaned(done, tuple(files), upto=self._end)
+
+    # --- one cleaning --------------------------------------------------------------------------------------
+    def _cleaning(
+        self, segments: list[Segment], closed: list[Segment], delete_retention_ms: int
+    ) -> Iterator[int | CleanedFile]:
+        """Clean files; yield how many bytes were read, and what was replaced."""
+        newest = Newest()
+        cleaned = [segment for segment in closed if segment.next_offset <= self._clean_to]
+        for place, segment in enumerate(closed[len(cleaned) :], start=len(cleaned) + 1):
+            for batches in _batches(segment):
+                for batch in batches:
+                    newest.learn(batch.payload)
+                yield sum(batch.size for batch in batches)
+            if len(newest.offsets) >= _KEYS_MAX:
+                self._end = segments[place].base_offset
+                del closed[place:]
+                break
+        horizon = cleaned[-1].latest - delete_retention_ms if cleaned else None
+        old = {segment for segment in cleaned if horizon is not None and segment.latest <= horizon}
+        for group in _groups(closed, self._options.segment_bytes):
+            path = self._directory / cleaning_name(group[0].base_offset, CLEANED)
+            try:
+                with path.open("xb", buffering=0) as file:
+                    yield from _write(file, group, newest, old)
+                    os.fsync(file.fileno())
+                    size = file.tell()
+                if len(group) > 1 or size < group[0].size:
+                    yield self._replace(segments, group, path)
+            finally:
+                path.unlink(missing_ok=True)
+
+    def _replace(self, segments: list[Segment], group: Sequence[Segment], cleaned: Path) -> CleanedFile:
+        """Put a cleaned file in the place of those that it was made of."""
+        first, place = group[0], segments.index(group[0])
+        swap = cleaned.rename(cleaned.with_name(cleaning_name(first.base_offset, SWAP)))
+        checkpoint.sync_directory(self._directory)
+        before = sum(segment.size for segment in group)
+        for segment in reversed(group[1:]):
+            segment.remove()
+        first.close()
+        swap.rename(first.path)
+        checkpoint.sync_directory(self._directory)
+        after = segments[place - 1] if place else None
+        new = Segment(self._directory, first.base_offset, self._options.files, create=False, after=after)
+        wrong = new.load(first.base_offset, check_crc=False)
+        assert wrong is None, f"{new.name}: {wrong} in what was just written"
+        new.log_position = first.log_position  # positions of what is behind it do not move
+        new.trust()
+        segments[place : place + len(group)] = [new]
+        self._options.on_durable(new.name, new.durable_bytes)
+        return CleanedFile(first.base_offset, segments[place + 1].base_offset, len(group), before - new.size)
+
+
+def _write(file: BinaryIO, group: Sequence[Segment], newest: Newest, old: set[Segment]) -> Iterator[int]:
+    """Write what stays of some files to one; yield how many bytes were read."""
+    last = max((segment.index.last.last_offset for segment in group if segment.index.last), default=-1)
+    for segment in group:
+        for batches in _batches(segment):
+            for batch in batches:
+                kept = clean(
+                    batch.payload, newest, drop_tombstones=segment in old, is_last=batch.last_offset == last
+                )
+                if kept is not None:
+                    file.write(kept)
+            yield sum(batch.size for batch in batches)
+
+
+def _batches(segment: Segment) -> Iterator[tuple[Batch, ...]]:
+    """Yield a file's batches, some at a time."""
+    offset, end = segment.base_offset, segment.next_offset
+    while batches := read([segment], offset, end, _CHUNK_BYTES, at_least_one=True):
+        yield batches
+        offset = batches[-1].next_offset
+
+
+def _groups(segments: Sequence[Segment], bytes_max: int) -> Iterator[list[Segment]]:
+    """Yield neighbours that fit into one file, by their present sizes and their offsets."""
+    group: list[Segment] = []
+    size = 0
+    for segment in segments:
+        far = group and segment.next_offset - group[0].base_offset > OFFSETS_MAX
+        if group and (far or size + segment.size > bytes_max):
+            yield group
+            group, size = [], 0
+        group.append(segment)
+        size += segment.size
+    if group:
+        yield group

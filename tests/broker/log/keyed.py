@@ -1,0 +1,56 @@
+"""Batches with keys for the tests of compaction, and what is left of them in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.logdir.message_set import records_of, walk
+from targets.broker.core.messages import Batch
+from targets.broker.log import FileLog
+from tests.broker.log.batches import COMPRESSORS, batch_of_bytes, raw_batch, raw_record
+
+# A key and a value, None for none.
+Pair = tuple[str | None, str | None]
+
+
+def keyed(*pairs: Pair, codec: int = 0, timestamp: int = 1000, attributes: int = 0) -> Batch:
+    """Return a producer's batch of records with these keys and values."""
+    records = b"".join(
+        raw_record(delta, key=_bytes(key), value=_bytes(value)) for delta, (key, value) in enumerate(pairs)
+    )
+    text = COMPRESSORS[codec](records)
+    return batch_of_bytes(
+        raw_batch(count=len(pairs), text=text, timestamp=timestamp, attributes=codec | attributes)
+    )
+
+
+def append(log: FileLog, *batches: Sequence[Pair], codec: int = 0, epoch: int = 0, timestamp: int = 1000) -> None:
+    """Append a batch for each sequence of pairs."""
+    for pairs in batches:
+        log.append_as_leader([keyed(*pairs, codec=codec, timestamp=timestamp)], epoch)
+
+
+def held(log: FileLog) -> dict[int, Pair]:
+    """Return the key and the value at each offset of a log."""
+    found: dict[int, Pair] = {}
+    for batch in log.read(log.start_offset, log.end_offset, 1 << 30):
+        for header in walk(memoryview(batch.payload)):
+            for record in records_of(header):
+                found[record.offset] = (_text(record.key), _text(record.value))
+    return found
+
+
+def clean_all(log: FileLog, upto: int | None = None, *, delete_retention_ms: int = 0, step: int = 1 << 30) -> int:
+    """Clean a log to the end of a cleaning; return how many steps that took."""
+    steps = 1
+    while log.clean(log.end_offset if upto is None else upto, delete_retention_ms, step).more:
+        steps += 1
+    return steps
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
