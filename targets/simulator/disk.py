@@ -224,12 +224,14 @@ class SimDisk:
                 log.remove_last_segment()
             log.segments.append(Segment(base_offset=log.kept_start))
         log.reopen()
+        # After a clean shutdown the recovery point is the log's end, and the epoch file is trusted.
+        runs = ((), ()) if clean and log.epochs else log.epoch_runs(0 if log.epochs else log.start_offset)
         return Recovery(
             clean=clean,
             cut_bytes=cut_bytes,
             reason=reason,
-            # After a clean shutdown the recovery point is the log's end, and the epoch file is trusted.
-            batch_epochs=() if clean and log.epochs else log.epoch_changes(0 if log.epochs else log.start_offset),
+            batch_epochs=runs[0],
+            batch_ends=runs[1],
             file_epochs=log.epochs or (),
             high_watermark=self.high_watermarks.get(log.tp, 0),
         )

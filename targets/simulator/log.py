@@ -224,15 +224,18 @@ class SimLog:
         late = (Moment(max(offset, self._start), time) for offset, time in times if time >= timestamp_ms)
         return next(late, NEVER_YET)
 
-    def epoch_changes(self, from_offset: int = 0) -> Entries:
-        """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
+    def epoch_runs(self, from_offset: int = 0) -> tuple[Entries, tuple[int, ...]]:
+        """Return the runs of batches of one epoch from an offset on, as Recovery has them: epochs and ends."""
         changes: list[tuple[int, int]] = []
+        ends: list[int] = []
         for batch in self.batches:
             if batch.last_offset < from_offset:
                 continue
             if not changes or changes[-1][0] != batch.leader_epoch:
                 changes.append((batch.leader_epoch, batch.base_offset))
-        return tuple(changes)
+                ends.append(0)
+            ends[-1] = batch.next_offset
+        return tuple(changes), tuple(ends)
 
     # --- truncate ------------------------------------------------------------------------------------------
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:

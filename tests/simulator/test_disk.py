@@ -50,7 +50,13 @@ def test_kill_loses_nothing() -> None:
     assert (["a", "b"], 2) == (values(disk), log.end_offset)
     assert (
         Recovery(
-            clean=False, cut_bytes=0, reason="clean", batch_epochs=((0, 0),), file_epochs=(), high_watermark=0
+            clean=False,
+            cut_bytes=0,
+            reason="clean",
+            batch_epochs=((0, 0),),
+            batch_ends=(1,),
+            file_epochs=(),
+            high_watermark=0,
         )
         == recovery
     )

@@ -109,7 +109,7 @@ class Twins:
         """Compare the offsets, the epochs and a random read of both."""
         real, sim = self.real, self.sim
         assert (real.start_offset, real.end_offset) == (sim.start_offset, sim.end_offset)
-        assert real.epoch_changes(0) == sim.epoch_changes()
+        assert real.epoch_runs(0) == sim.epoch_runs()
         assert [s.base_offset for s in sim.segments] == segment_offsets(real.directory)
         offset, end = sorted(chance.randint(0, real.end_offset + 2) for _ in range(2))
         for room in (0, 100, ALL):

@@ -7,7 +7,7 @@ Source:  KIP-101, steps 3 and 4.3 to 4.7.1, "Unclean Shutdown"; Kafka's LeaderEp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -172,6 +172,7 @@ def recovered_cache(
     batch_epochs: Iterable[tuple[int, int]],
     log_start_offset: int,
     log_end_offset: int,
+    batch_ends: Sequence[int] = (),
 ) -> EpochCache:
     """
     Rebuild the cache of a log that was just opened: checkpoint, then batches, then the log's own bounds.
@@ -185,6 +186,8 @@ def recovered_cache(
         file_epochs: (epoch, start offset) as in the checkpoint file.
         batch_epochs: (epoch, base offset) of the scanned batches; -1 for batches without an epoch, which
             clear the entries before them.
+        batch_ends: where the last batch of each of these ends, () for where the next one begins. Of an epoch all
+            of whose records compaction has removed, the entry stays: no batch contradicts it.
 
     Source:  KIP-101, "Unclean Shutdown", and the footnote on flushing: a missing part is rebuilt; KAFKA-7897.
     """
@@ -192,7 +195,8 @@ def recovered_cache(
     cache = EpochCache(rules, [EpochEntry(*entry) for entry in file_epochs])
     # Remove entries past the log's end first: under the older conflict rule they would hide the batches' own.
     cache.truncate_from_end(log_end_offset)
-    cache.entries = _uncontradicted(cache.entries, runs, log_end_offset)
+    ends = batch_ends or [*(base for _, base in runs[1:]), *([log_end_offset] if runs else [])]
+    cache.entries = _uncontradicted(cache.entries, runs, ends)
     for epoch, base_offset in runs:
         if epoch > cache.latest:
             cache.assign(epoch, base_offset)
@@ -203,11 +207,10 @@ def recovered_cache(
 
 
 def _uncontradicted(
-    entries: list[EpochEntry], runs: list[tuple[int, int]], log_end_offset: int
+    entries: list[EpochEntry], runs: list[tuple[int, int]], ends: Iterable[int]
 ) -> list[EpochEntry]:
     """Return the entries before the first one at or past whose start a batch of an older epoch exists."""
-    ends = [*(base for _, base in runs[1:]), log_end_offset]
-    spans = [(epoch, end) for (epoch, _), end in zip(runs, ends, strict=True)] if runs else []
+    spans = [(epoch, end) for (epoch, _), end in zip(runs, ends, strict=True)]
     kept: list[EpochEntry] = []
     for entry in entries:
         if any(0 <= epoch < entry.epoch and end > entry.start for epoch, end in spans):

@@ -64,6 +64,8 @@ class Recovery:
         clean: the clean-shutdown marker was found, so the log was not scanned for damage.
         batch_epochs: (leader epoch, base offset) of the batches from the recovery point on, in log order,
             one entry whenever the epoch differs from the batch before.
+        batch_ends: for each of these entries the offset after its last batch, as what compaction removed behind it
+            may have been of another epoch; () if none is missing.
         file_epochs: the epoch checkpoint as found, () when none.
         high_watermark: the HW checkpoint, 0 when none.
         reason: why bytes were cut, "clean" when none were.

@@ -33,7 +33,12 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
     epochs = EpochCache(core.rules)
     if leader.keeps_epochs(core):
         epochs = recovered_cache(
-            core.rules, recovery.file_epochs, recovery.batch_epochs, log.start_offset, log.end_offset
+            core.rules,
+            recovery.file_epochs,
+            recovery.batch_epochs,
+            log.start_offset,
+            log.end_offset,
+            recovery.batch_ends,
         )
     high_watermark = max(log.start_offset, min(recovery.high_watermark, log.end_offset))
     replica = Replica(

@@ -35,7 +35,7 @@ from targets.broker.log.deletion import delete_directory
 from targets.broker.log.doubt import whole
 from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
-from targets.broker.log.segment import Segment, epoch_changes
+from targets.broker.log.segment import Segment, epoch_runs
 from targets.broker.log.stored import crc_of, first_offset_of
 
 _base_offset, _latest = attrgetter("base_offset"), attrgetter("latest")
@@ -242,9 +242,9 @@ class FileLog:
         found = self._segments[at].index.at(timestamp_ms) if at < len(self._segments) else None
         return Moment(max(found.base_offset, self._start), found.latest) if found else NEVER_YET
 
-    def epoch_changes(self, from_offset: int) -> tuple[tuple[int, int], ...]:
-        """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
-        return epoch_changes(self._segments, from_offset)
+    def epoch_runs(self, from_offset: int) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+        """Return the runs of batches of one epoch from an offset on, as Recovery has them: epochs and ends."""
+        return epoch_runs(self._segments, from_offset)
 
     # --- compaction ----------------------------------------------------------------------------------------
     def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:

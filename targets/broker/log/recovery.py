@@ -96,11 +96,13 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         new_names=not loaded.clean,
         topic_id=topic_id,
     )
+    batch_epochs, batch_ends = log.epoch_runs(log.recovery_point if file_epochs else log.start_offset)
     return log, Recovery(
         clean=loaded.clean,
         cut_bytes=cut_bytes,
         reason="+".join((reason, *epochs_note, *topic_note, *known.notes)),
-        batch_epochs=log.epoch_changes(log.recovery_point if file_epochs else log.start_offset),
+        batch_epochs=batch_epochs,
+        batch_ends=batch_ends,
         file_epochs=file_epochs,
         high_watermark=known.high_watermark,
     )

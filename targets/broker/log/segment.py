@@ -246,14 +246,24 @@ class Segment:
         return data
 
 
-def epoch_changes(segments: Iterable[Segment], from_offset: int) -> tuple[tuple[int, int], ...]:
-    """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
+def epoch_runs(
+    segments: Iterable[Segment], from_offset: int
+) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
+    """
+    Return the batches from an offset on as runs of one epoch.
+
+    Returns:
+        (leader epoch, base offset of the first batch) of each, and the offset after the last batch of each.
+    """
     changes: list[tuple[int, int]] = []
+    ends: list[int] = []
     for segment in segments:
         for entry in segment.index.since(from_offset):
             if not changes or changes[-1][0] != entry.leader_epoch:
                 changes.append((entry.leader_epoch, entry.base_offset))
-    return tuple(changes)
+                ends.append(0)
+            ends[-1] = entry.last_offset + 1
+    return tuple(changes), tuple(ends)
 
 
 def segment_name(base_offset: int) -> str:

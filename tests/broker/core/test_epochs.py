@@ -268,3 +268,14 @@ def test_recovery_believes_batches_where_the_checkpoint_says_that_they_were_cut(
     Source:  found by search, seed 1332 of kip380; Kafka's LogSegment.recover adds only newer epochs.
     """
     assert expected == recovered_cache(PROTOCOLS["kip380"], file, batches, 0, end).entries
+
+
+def test_epoch_whose_records_compaction_removed_keeps_its_entry() -> None:
+    """
+    Epoch 2 was 3..5, of which nothing is left; without its entry epoch 1 would seem to end at 6.
+
+    Source: KIP-101, Maintaining the LeaderEpochSequenceFile, compacted topics; Kafka keeps the cache as it is.
+    """
+    file, batches = [(1, 0), (2, 3), (3, 6)], [(1, 0), (3, 6)]
+    assert file == recovered_cache(V21, file, batches, 0, 8, (3, 8)).entries
+    assert [(1, 0), (3, 6)] == recovered_cache(V21, file, batches, 0, 8, (4, 8)).entries

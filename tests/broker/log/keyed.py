@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from harness.logdir.message_set import records_of, walk
 from targets.broker.core.messages import Batch
 from targets.broker.log import FileLog
-from tests.broker.log.batches import COMPRESSORS, batch_of_bytes, raw_batch, raw_record
+from targets.broker.log.batch import batch_of, parse_header
+from tests.broker.log.batches import COMPRESSORS, raw_batch, raw_record
 
 # A key and a value, None for none.
 Pair = tuple[str | None, str | None]
@@ -19,9 +20,8 @@ def keyed(*pairs: Pair, codec: int = 0, timestamp: int = 1000, attributes: int =
         raw_record(delta, key=_bytes(key), value=_bytes(value)) for delta, (key, value) in enumerate(pairs)
     )
     text = COMPRESSORS[codec](records)
-    return batch_of_bytes(
-        raw_batch(count=len(pairs), text=text, timestamp=timestamp, attributes=codec | attributes)
-    )
+    raw = raw_batch(count=len(pairs), text=text, timestamp=timestamp, attributes=codec | attributes)
+    return batch_of(parse_header(raw), raw)
 
 
 def append(log: FileLog, *batches: Sequence[Pair], codec: int = 0, epoch: int = 0, timestamp: int = 1000) -> None:
@@ -34,7 +34,7 @@ def held(log: FileLog) -> dict[int, Pair]:
     """Return the key and the value at each offset of a log."""
     found: dict[int, Pair] = {}
     for batch in log.read(log.start_offset, log.end_offset, 1 << 30):
-        for header in walk(memoryview(batch.payload)):
+        for header in walk(bytes(batch.payload)).headers:
             for record in records_of(header):
                 found[record.offset] = (_text(record.key), _text(record.value))
     return found

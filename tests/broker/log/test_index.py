@@ -110,7 +110,7 @@ def said(log: FileLog, chance: Random) -> tuple[object, ...]:
         [bytes(each.payload) for each in log.read(some[0], log.end_offset, 200)],
         [log.position_of(offset) for offset in some],
         [log.first_offset_at(time) for time in (-1, *(chance.randint(0, 900) for _ in range(4)), 5000)],
-        log.epoch_changes(some[0]),
+        log.epoch_runs(some[0]),
         log.end_offset,
         log.size_bytes,
     )

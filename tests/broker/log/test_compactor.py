@@ -1,0 +1,208 @@
+"""The cleaner leaves of each key the newest record, at its offset; what it interrupts, recovery ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.logdir.scan import scan_partition
+from targets.broker.core.log_port import Cleaned, LeoAfterCut
+from targets.broker.log import FileLog, LogOptions
+from targets.broker.log.batch import batch_of, build, parse_header
+from targets.broker.log.recovery import Known, open_log
+from targets.broker.log.segment import segment_offsets
+from tests.broker.log.batches import TP, all_of, new_log, offsets
+from tests.broker.log.keyed import append, clean_all, held, keyed
+
+NONE = Cleaned()
+
+
+def rolled(log: FileLog, *files: list[list[tuple[str | None, str | None]]]) -> FileLog:
+    """Append the batches of each file, and begin one more."""
+    for batches in files:
+        append(log, *batches)
+        log.roll()
+    return log
+
+
+def reopened(log: FileLog) -> FileLog:
+    log.close()
+    return open_log(TP, log.directory, Known(clean=False), LogOptions())[0]
+
+
+def test_of_each_key_the_newest_record_stays_at_its_offset(tmp_path: Path) -> None:
+    """Source: Kafka, LogCleanerTest.testCleanSegments."""
+    log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("b", "2")], [("a", "3")]], [[("b", "4"), ("c", "5")]])
+    clean_all(log)
+    assert {2: ("a", "3"), 3: ("b", "4"), 4: ("c", "5")} == held(log)
+    assert (0, 5) == (log.start_offset, log.end_offset)
+    assert held(log) == held(reopened(log))
+
+
+def test_read_in_a_gap_begins_with_the_next_batch(tmp_path: Path) -> None:
+    log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("a", "2")], [("a", "3")]])
+    clean_all(log)
+    assert [(2, 2)] == offsets(log.read(0, 3, 1 << 20)) == offsets(log.read(1, 3, 1 << 20))
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_batch_keeps_its_offsets_epoch_and_codec(codec: int, tmp_path: Path) -> None:
+    """Source: Kafka, MemoryRecordsTest.testFilterToPreservesLogAppendTime and its like: bounds are preserved."""
+    log = new_log(tmp_path / "d")
+    append(log, [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")], codec=codec, epoch=7)
+    append(log, [("c", "5")], epoch=8)
+    log.roll()
+    clean_all(log)
+    assert {1: ("b", "2"), 2: ("a", "3"), 4: ("c", "5")} == held(log)
+    first, second = all_of(log)
+    assert (0, 3, 7) == (first.base_offset, first.last_offset, first.leader_epoch)
+    assert (2, codec) == (parse_header(first.payload).count, parse_header(first.payload).attributes)
+    assert (4, 4, 8) == (second.base_offset, second.last_offset, second.leader_epoch)
+    assert not scan_partition(log.directory).problems
+    assert ((7, 0), (8, 4)) == log.epoch_runs(0)[0]
+
+
+def test_record_without_a_key_and_batch_of_a_transaction_stay(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "d")
+    append(log, [(None, "1"), ("a", "2"), (None, "3")])
+    log.append_as_leader([keyed(("a", "4"), attributes=0x10)], 0)
+    append(log, [("a", "5")])
+    log.roll()
+    clean_all(log)
+    assert {0: (None, "1"), 2: (None, "3"), 3: ("a", "4"), 4: ("a", "5")} == held(log)
+
+
+def test_neither_the_newest_file_nor_one_past_the_offset_is_cleaned(tmp_path: Path) -> None:
+    """Source: Kafka, LogCleanerManagerTest.testCleanableOffsetsForNone; KAFKA-13194."""
+    log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("a", "2")]], [[("a", "3")]])
+    append(log, [("a", "4")])
+    clean_all(log, upto=2)
+    assert {1: ("a", "2"), 2: ("a", "3"), 3: ("a", "4")} == held(log)
+    clean_all(log, upto=4)
+    assert {2: ("a", "3"), 3: ("a", "4")} == held(log)
+
+
+def test_clean_log_is_left_alone_until_a_file_is_closed(tmp_path: Path) -> None:
+    log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("a", "2")]])
+    assert 2 == log.clean(2, 0, 1 << 20).upto
+    append(log, [("a", "3")])
+    assert NONE == log.clean(3, 0, 1 << 20)
+    log.roll()
+    assert 3 == log.clean(3, 0, 1 << 20).upto
+
+
+def test_neighbours_become_one_file_as_far_as_they_fit(tmp_path: Path) -> None:
+    """Source: Kafka, LogCleanerTest.testSegmentGrouping."""
+    files = [[[(f"k{number}", "v" * 10)]] for number in range(4)]
+    size = rolled(new_log(tmp_path / "one"), files[0]).size_bytes
+    log = rolled(new_log(tmp_path / "d", segment_bytes=3 * size), *files)
+    clean_all(log)
+    assert [0, 3, 4] == segment_offsets(log.directory)
+    assert 4 == len(held(log)) == len(held(reopened(log)))
+
+
+def test_tombstone_goes_once_the_log_was_cleaned_and_its_file_is_old(tmp_path: Path) -> None:
+    """Source: Kafka, LogCleanerTest.testCleanSegmentsWithAbort and delete.retention.ms; V3's KIP-101 on cleaning."""
+    log = new_log(tmp_path / "d", segment_bytes=1)
+    append(log, [("a", "1")], timestamp=1000)
+    append(log, [("a", None)], timestamp=1000)
+    append(log, [("b", "2")], timestamp=1000)
+    clean_all(log, delete_retention_ms=100)
+    assert {1: ("a", None), 2: ("b", "2")} == held(log)
+    append(log, [("b", "3")], timestamp=1100)
+    append(log, [("b", "4")], timestamp=1101)
+    clean_all(log, delete_retention_ms=100)
+    assert {1: ("a", None), 3: ("b", "3"), 4: ("b", "4")} == held(log)
+    append(log, [("b", "5")], timestamp=1102)
+    clean_all(log, delete_retention_ms=100)
+    assert {4: ("b", "4"), 5: ("b", "5")} == held(log)
+
+
+def test_last_batch_of_a_file_stays_if_only_empty(tmp_path: Path) -> None:
+    """Source: KAFKA-17076."""
+    log = new_log(tmp_path / "d", segment_bytes=1)
+    append(log, [("a", "1")], [("a", "2")], [("a", "3")])
+    clean_all(log)
+    assert {1: ("a", "2"), 2: ("a", "3")} == held(log)
+    assert [(0, 0, 0), (1, 1, 1), (2, 2, 1)] == [
+        (b.base_offset, b.last_offset, parse_header(b.payload).count) for b in all_of(log)
+    ]
+
+
+def test_producers_last_batch_stays_if_only_empty(tmp_path: Path) -> None:
+    """Source: Kafka, LogCleanerTest.testRetainLastSequence."""
+    log = new_log(tmp_path / "d")
+    for number, producer in enumerate((5, 6, 5, 6)):
+        raw = keyed(("a", str(number))).payload
+        header = replace(parse_header(raw), producer_id=producer, base_sequence=number)
+        made = build(header, bytes(raw[61:]))
+        log.append_as_leader([batch_of(parse_header(made), made)], 0)
+    append(log, [("a", "4")])
+    log.roll()
+    clean_all(log)
+    headers = [parse_header(batch.payload) for batch in all_of(log)]
+    assert [(2, 5, 2, 0), (3, 6, 3, 0), (4, -1, -1, 1)] == [
+        (header.base_offset, header.producer_id, header.base_sequence, header.count) for header in headers
+    ]
+
+
+def test_cleaning_in_steps_ends_as_one_in_one_step(tmp_path: Path) -> None:
+    batches = [[(f"k{number % 3}", str(number))] for number in range(20)]
+    one, many = (rolled(new_log(tmp_path / name), batches[:12], batches[12:]) for name in ("one", "many"))
+    assert 1 == clean_all(one)
+    assert 2 < clean_all(many, step=1)
+    assert held(one) == held(many)
+    assert [3, 3] == [len(held(one)), len(held(reopened(many)))]
+
+
+@pytest.mark.parametrize("change", ["truncate", "start", "anew"])
+def test_what_removes_records_ends_a_cleaning(change: str, tmp_path: Path) -> None:
+    """Source: Kafka, LogCleaner.abortCleaning, which a truncation calls."""
+    log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("b", "2")], [("a", "3")]])
+    assert log.clean(3, 0, 1).more
+    if change == "truncate":
+        log.truncate_to(2, LeoAfterCut.TARGET)
+    elif change == "start":
+        log.advance_start(1)
+    else:
+        log.truncate_fully(3)
+    assert not list(log.directory.glob("*.cleaned"))
+    append(log, [("a", "4")])
+    log.roll()
+    clean_all(log)
+    expected = {
+        "truncate": {1: ("b", "2"), 2: ("a", "4")},
+        "start": {1: ("b", "2"), 3: ("a", "4")},
+        "anew": {3: ("a", "4")},
+    }
+    assert expected[change] == held(log)
+
+
+def test_truncation_in_and_below_a_clean_part_ends_the_log_there(tmp_path: Path) -> None:
+    """Source: KIP-101, step 4.6 on a compacted log: the target may lie in a gap."""
+    log = rolled(new_log(tmp_path / "d"), [[("b", "1")], [("a", "2")], [("a", "3")], [("a", "4")]], [[("c", "5")]])
+    clean_all(log)
+    assert [0, 3, 4] == list(held(log))
+    assert 2 == log.truncate_to(2, LeoAfterCut.TARGET)
+    assert {0: ("b", "1")} == held(log)
+    append(log, [("b", "6")])
+    log.roll()
+    clean_all(log)
+    assert {2: ("b", "6")} == held(log)
+    assert 3 == reopened(log).end_offset
+
+
+def test_log_with_a_damaged_batch_is_not_cleaned_until_it_is_mended(tmp_path: Path) -> None:
+    log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("a", "2")]], [[("a", "3")]])
+    (path,) = log.directory.glob(f"{0:020d}.log")
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert (-1, ()) == (log.clean(3, 0, 1 << 20).upto, log.clean(3, 0, 1 << 20).files)
+    assert bytes(data) == path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    log.mend(log.read(1, 2, 1 << 20)[0])
+    clean_all(log)
+    assert {2: ("a", "3")} == held(log)
