@@ -172,6 +172,7 @@ def recovered_cache(
     batch_epochs: Iterable[tuple[int, int]],
     log_start_offset: int,
     log_end_offset: int,
+    *,
     batch_ends: Sequence[int] = (),
 ) -> EpochCache:
     """

@@ -77,6 +77,7 @@ class Recovery:
     batch_epochs: tuple[tuple[int, int], ...]
     file_epochs: tuple[tuple[int, int], ...]
     high_watermark: int
+    batch_ends: tuple[int, ...] = ()
 
 
 class File(NamedTuple):

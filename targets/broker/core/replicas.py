@@ -38,7 +38,7 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
             recovery.batch_epochs,
             log.start_offset,
             log.end_offset,
-            recovery.batch_ends,
+            batch_ends=recovery.batch_ends,
         )
     high_watermark = max(log.start_offset, min(recovery.high_watermark, log.end_offset))
     replica = Replica(

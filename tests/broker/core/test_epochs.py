@@ -277,5 +277,5 @@ def test_epoch_whose_records_compaction_removed_keeps_its_entry() -> None:
     Source: KIP-101, Maintaining the LeaderEpochSequenceFile, compacted topics; Kafka keeps the cache as it is.
     """
     file, batches = [(1, 0), (2, 3), (3, 6)], [(1, 0), (3, 6)]
-    assert file == recovered_cache(V21, file, batches, 0, 8, (3, 8)).entries
-    assert [(1, 0), (3, 6)] == recovered_cache(V21, file, batches, 0, 8, (4, 8)).entries
+    assert file == recovered_cache(V21, file, batches, 0, 8, batch_ends=(3, 8)).entries
+    assert [(1, 0), (3, 6)] == recovered_cache(V21, file, batches, 0, 8, batch_ends=(4, 8)).entries

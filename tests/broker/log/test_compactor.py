@@ -104,7 +104,7 @@ def test_neighbours_become_one_file_as_far_as_they_fit(tmp_path: Path) -> None:
 
 
 def test_tombstone_goes_once_the_log_was_cleaned_and_its_file_is_old(tmp_path: Path) -> None:
-    """Source: Kafka, LogCleanerTest.testCleanSegmentsWithAbort and delete.retention.ms; V3's KIP-101 on cleaning."""
+    """Source: Kafka, LogCleanerTest.testCleanTombstone; delete.retention.ms."""
     log = new_log(tmp_path / "d", segment_bytes=1)
     append(log, [("a", "1")], timestamp=1000)
     append(log, [("a", None)], timestamp=1000)
