@@ -28,6 +28,7 @@ SETTINGS: Final = {
     "fetch_backoff_ms": 50,
     "high_watermark_checkpoint_ms": 50,
     "retention_check_ms": 50,
+    "compaction_check_ms": 50,
     "controller_backoff_ms": 50,
     "register_backoff_ms": 50,
 }
@@ -151,6 +152,7 @@ def settings_of(settings: Settings) -> dict[str, int | bool]:
         "flush_messages": settings.flush_messages,
         "retention_ms": settings.retention_ms,
         "retention_bytes": settings.retention_bytes,
+        "compact": settings.compact,
     }
     if settings.replica_lag_ms_max is not None:
         asked["replica_lag_ms_max"] = settings.replica_lag_ms_max

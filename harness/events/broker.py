@@ -162,6 +162,14 @@ class LogStart(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogCleaned(OfPartition):
+    """Compaction has left one record of each key in a part of the log."""
+
+    upto: int = field(metadata=key("the offset before which that part ends"))
+    size: int = field(metadata=key("how many bytes went"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Corrupt(OfPartition):
     """The node found a batch of its own log whose bytes are not what it had written; it serves it to nobody."""
 

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import Final
 
 from harness import limits
+from harness.keys import key_bytes
 from harness.logdir.batch import Header
 from harness.logdir.codec import decompress
 
@@ -80,8 +81,8 @@ class Record:
 
 
 def sent_digest(value: str, timestamp: int = NO_TIMESTAMP) -> str:
-    """Return the digest of a record as a client sends it: this text and timestamp, no key and no headers."""
-    return Record(offset=0, timestamp=timestamp, key=None, value=value.encode()).digest
+    """Return the digest of a record as a client sends it: this text with its key and timestamp, no headers."""
+    return Record(offset=0, timestamp=timestamp, key=key_bytes(value), value=value.encode()).digest
 
 
 def _text(value: bytes) -> str:

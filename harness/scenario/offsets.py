@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from harness.keys import keyed
 from harness.model import UsageError
 
 
@@ -31,17 +32,19 @@ class RecordOffsets:
 
     Attributes:
         counts: group -> how many records it has.
+        keys: of how many keys they are, 0 for none.
         offsets: group -> the offsets of its records, acknowledged or expected.
     """
 
     counts: Mapping[str, int]
+    keys: int = 0
     offsets: dict[str, list[int]] = field(default_factory=dict)
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a group of records: m2.0, m2.1, ..."""
+        """Return the values of a group of records: m2.0, m2.1, ...; with keys k1/m2.0, ..."""
         if name not in self.counts:
             raise UsageError(f"records {name!r}: expected a group of the head: {', '.join(self.counts)}")
-        return [f"{name}.{number}" for number in range(self.counts[name])]
+        return [keyed(f"{name}.{number}", self.keys) for number in range(self.counts[name])]
 
     def acknowledged(self, name: str, offsets: Sequence[int]) -> None:
         """Record the acknowledged offsets of a group; do nothing if there are none, as with acks=0."""

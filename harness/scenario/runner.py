@@ -65,7 +65,7 @@ class Play:
     _workload: Workload | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.record_offsets = RecordOffsets(counts=self.draw.counts)
+        self.record_offsets = RecordOffsets(counts=self.draw.counts, keys=self.scenario.settings.keys)
         self.produces = Produces(self.cluster, self.client, self.record_offsets)
         self.links = LinkSteps(self.cluster, self.record_offsets, self._recent, self._api)
         self.fault_steps = FaultSteps(

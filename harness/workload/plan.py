@@ -71,6 +71,7 @@ class ProducerPlan:
         every_ms: the shortest and the longest pause after a request's outcome, in milliseconds.
         within_ms: how long it waits for an outcome; after that the outcome is unknown.
         pad: how many bytes each value has besides its name.
+        keys: of how many keys its records are; 0: they have none.
         together: the share of requests that send a batch to two of its partitions.
         retries: how often it sends a batch again that was not acknowledged; 0 sends each record once.
         client: the library that it stands on; None for that of the run. The simulator has only raw, as its own.
@@ -86,6 +87,7 @@ class ProducerPlan:
     every_ms: tuple[int, int] = (5, 40)
     within_ms: int = 400
     pad: int = 0
+    keys: int = 0
     together: float = 0.0
     retries: int = 0
     client: Library | None = None

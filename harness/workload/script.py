@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, TypeAlias
 
+from harness.keys import keyed
 from harness.workload.plan import ChurnPlan, ConsumerPlan, Lookup, Place, ProducerPlan
 
 # How far a consumer goes back at most: far enough to read again what a failover may have changed.
@@ -85,7 +86,8 @@ class ProducerScript:
         first = self._count
         self._count += count
         return tuple(
-            f"{self._prefix}.{number}".ljust(self.plan.pad, "-") for number in range(first, first + count)
+            keyed(f"{self._prefix}.{number}", self.plan.keys).ljust(self.plan.pad, "-")
+            for number in range(first, first + count)
         )
 
 

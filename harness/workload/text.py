@@ -210,6 +210,7 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], s
     "every_ms": (_span(0, _MS_MAX), _show_span, "N..M, in milliseconds"),
     "within_ms": (_number(1, _MS_MAX), str, "N, in milliseconds"),
     "pad": (_number(0, limits.WORKLOAD_VALUE_BYTES_MAX), str, f"N, up to {limits.WORKLOAD_VALUE_BYTES_MAX} bytes"),
+    "keys": (_number(0, limits.WORKLOAD_BATCH_MAX), str, f"N, up to {limits.WORKLOAD_BATCH_MAX}"),
     "together": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
     "retries": (_number(0, 1_000), str, "N, up to 1000"),
     "via": (Via, str, " or ".join(Via)),

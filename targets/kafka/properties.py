@@ -93,7 +93,8 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
     Translate a scenario's settings to Kafka's properties.
 
     Raises:
-        UsageError: retention, as its brokers do not report what they delete, and nobody could judge it; or batches
+        UsageError: retention or compaction, as its brokers do not report what they delete, and nobody could judge
+            it; or batches
             without epochs, on a release that cannot write them (protocol version 3.0 on).
     """
     found = {
@@ -109,6 +110,10 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
     if settings.retention_ms or settings.retention_bytes:
         raise UsageError(
             f"Apache Kafka {entry.name}: retention; expected none, since its brokers do not say what they delete"
+        )
+    if settings.compact:
+        raise UsageError(
+            f"Apache Kafka {entry.name}: compact; expected no, since its brokers do not say what they compact"
         )
     if settings.message_format is MessageFormat.WITHOUT_EPOCHS:
         if version(entry.speaks) >= FORMAT_FIXED_SINCE:

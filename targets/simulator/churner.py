@@ -124,7 +124,7 @@ class SimChurner:
     def _write(self, act: Write) -> None:
         timestamp_ms = EPOCH_MS + self._world.clock.now_ns // NS_PER_MS
         batch = make_batch(act.values, codec=_CODEC, timestamp_ms=timestamp_ms)
-        for digest, value in content_of(batch.payload).records:
+        for _, digest, value in content_of(batch.payload).records:
             self._record(OpType.INVOKE, act.place, value, digest=digest)
         self._send(act, batch)
 

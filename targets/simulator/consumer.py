@@ -166,7 +166,8 @@ class SimConsumer:
             return
         records, following = [], ask.position
         for batch in result.batches:
-            for offset, (_, value) in enumerate(content_of(batch.payload).records, start=batch.base_offset):
+            for delta, _, value in content_of(batch.payload).records:
+                offset = batch.base_offset + delta
                 if offset >= ask.position:
                     records.append((offset, value))
             following = batch.last_offset + 1

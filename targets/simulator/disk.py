@@ -284,8 +284,7 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
                     position=position,
                     segment=file_name(segment),
                     records=tuple(
-                        (batch.base_offset + delta, digest, value)
-                        for delta, (digest, value) in enumerate(content.records)
+                        (batch.base_offset + delta, digest, value) for delta, digest, value in content.records
                     ),
                     problem=problem,
                 )

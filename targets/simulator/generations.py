@@ -57,7 +57,7 @@ class GenerationOracle:
         for offset, payload in _payloads(log):
             topic_id = self._topic_of.setdefault(payload, log.topic_id)
             if topic_id != log.topic_id and tp not in self.violations:
-                value = content_of(payload).records[0][1]
+                value = next((value for _, _, value in content_of(payload).records), "nothing")
                 now_s = self._world.clock.now_ns / NS_PER_S
                 self.violations[tp] = OracleViolation(
                     rule=RULE,

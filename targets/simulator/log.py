@@ -18,6 +18,7 @@ from harness.cluster.disk_error import DiskError
 from targets.broker.core.log_port import (
     NEVER_YET,
     AppendOrderError,
+    Cleaned,
     Damaged,
     DamagedError,
     File,
@@ -25,6 +26,7 @@ from targets.broker.core.log_port import (
     Moment,
 )
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
+from targets.simulator.cleaner import Cleaner
 from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
 from targets.simulator.records import content_of, placed
 from targets.simulator.segment import TORN, Segment, file_name, is_rotten
@@ -66,6 +68,7 @@ class SimLog:
         self.topic_id = NO_TOPIC_ID
         self.kept_start = 0
         self._bytes_deleted = 0  # below the start, since the log was opened
+        self._cleaner = Cleaner()
         self._segment_bytes = segment_bytes
         self._start = self._end = start_offset
 
@@ -92,6 +95,9 @@ class SimLog:
         self._start = max(self.segments[0].base_offset, self.kept_start)
         self._end = max(self.segments[-1].next_offset, self._start)
         self._bytes_deleted = 0
+        self._cleaner = Cleaner()
+        for segment in self.segments:
+            segment.gone_bytes = 0
         self.changes += 1
 
     # --- append and read -----------------------------------------------------------------------------------
@@ -181,6 +187,7 @@ class SimLog:
                 segment.batches[at] = batch
                 segment.durable = tuple(batch if each is old else each for each in segment.durable)
                 self.lost = [each for each in self.lost if each != batch]
+                self._cleaner.resume()
                 self.changes += 1
                 return True
         return False
@@ -197,9 +204,14 @@ class SimLog:
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
-        return self._bytes_deleted + sum(
-            batch.size for segment in self.segments for batch in segment.batches[: segment.index_of(offset)]
-        )
+        position = self._bytes_deleted
+        for segment in self.segments:
+            before = segment.index_of(offset)
+            position += sum(batch.size for batch in segment.batches[:before])
+            if before < len(segment.batches):
+                break
+            position += segment.gone_bytes
+        return position
 
     def files(self) -> tuple[File, ...]:
         """Return the files of the log, the oldest first."""
@@ -217,6 +229,19 @@ class SimLog:
             self._flush_file(self.segments[-1])
             self.segments.append(Segment(base_offset=self._end))
             self.changes += 1
+
+    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+        """Clean the closed files that end at an offset or before, in one step; there are no tombstones here."""
+        del delete_retention_ms, bytes_max
+        replacing, done = self._cleaner.clean(self.segments, upto, self._segment_bytes)
+        if replacing:
+            self._check(f"a cleaning of {self.tp}", flush=True)
+            for old, new in replacing:
+                at = self.segments.index(old[0])
+                self.segments[at : at + len(old)] = [new]
+            self._flush_names()
+            self.changes += 1
+        return done
 
     def first_offset_at(self, timestamp_ms: int) -> Moment:
         """Return the first batch whose greatest timestamp is not earlier; NEVER_YET when there is none."""
@@ -250,6 +275,7 @@ class SimLog:
         self.kept_start = min(self.kept_start, offset)
         while self.segments[-1].base_offset > offset:
             self.remove_last_segment()
+        self._cleaner.cut(offset)
         active = self.segments[-1]
         active.cut_from(offset)
         self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
@@ -263,6 +289,7 @@ class SimLog:
         self.lose(0)
         self.kept_start = min(self.kept_start, offset)
         self._bytes_deleted = 0
+        self._cleaner.cut(0)
         self.begun += 1
         while self.segments:
             self.remove_last_segment()
@@ -279,9 +306,10 @@ class SimLog:
         self._check(f"the start of {self.tp}", flush=True)
         self._start = self.kept_start = offset
         self.changes += 1
-        size = sum(segment.size for segment in self.segments)
+        self._cleaner.resume()
+        size = sum(segment.size + segment.gone_bytes for segment in self.segments)
         if self.delete_below_start():
-            self._bytes_deleted += size - sum(segment.size for segment in self.segments)
+            self._bytes_deleted += size - sum(segment.size + segment.gone_bytes for segment in self.segments)
             self._flush_names()
 
     def delete_below_start(self) -> bool:

@@ -307,7 +307,7 @@ class Produce(Operation):
             return
         timestamp_ms = EPOCH_MS + self.world.clock.now_ns // NS_PER_MS
         self._batch = make_batch(self._left[0], codec=self._codec, timestamp_ms=timestamp_ms)
-        for digest, value in content_of(self._batch.payload).records:
+        for _, digest, value in content_of(self._batch.payload).records:
             self.record(OpType.INVOKE, self._event(value, digest=digest))
         self.ask()
 
@@ -407,7 +407,8 @@ class Read(Operation):
             return
         self._end = result.high_watermark if self._end is None else self._end
         for batch in result.batches:
-            for offset, (_, value) in enumerate(content_of(batch.payload).records, start=batch.base_offset):
+            for delta, _, value in content_of(batch.payload).records:
+                offset = batch.base_offset + delta
                 if self._position <= offset < self._end:
                     self.records.append((offset, value))
             self._position = max(self._position, batch.last_offset + 1)

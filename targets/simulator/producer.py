@@ -83,7 +83,7 @@ class SimProducer:
                 make_batch(some, codec=send.codec, timestamp_ms=timestamp_ms) for some in self._batched(values)
             )
             for batch in batches:
-                for digest, value in content_of(batch.payload).records:
+                for _, digest, value in content_of(batch.payload).records:
                     self._record(OpType.INVOKE, place, value, digest=digest)
             tries = self._script.plan.retries + 1
             self._open.append(_Part(place=place, values=values, batches=batches, tries=tries))

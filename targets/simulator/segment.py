@@ -14,7 +14,7 @@ from targets.broker.core.messages import Batch
 TORN: Final = "torn"
 ZEROS: Final = "zeros"
 # Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
-_OFFSETS_MAX: Final = 2**31 - 1
+OFFSETS_MAX: Final = 2**31 - 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,6 +27,7 @@ class Segment:
         named: the file's name survives too.
         damage: what follows the last batch after a power loss or a failed write (TORN, ZEROS), "" for nothing.
         damage_bytes: how many bytes the damage has.
+        gone_bytes: what compaction has removed since the log was opened; positions behind it do not move.
     """
 
     base_offset: int
@@ -36,6 +37,7 @@ class Segment:
     named: bool = False
     damage: str = ""
     damage_bytes: int = 0
+    gone_bytes: int = 0
 
     @property
     def next_offset(self) -> int:
@@ -45,7 +47,7 @@ class Segment:
     def has_room(self, batch: Batch, size_max: int) -> bool:
         """Return True if the batch fits: by bytes (an empty segment takes any), and by its offsets' distance."""
         fits = not self.size or self.size + batch.size <= size_max
-        return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
+        return fits and batch.last_offset - self.base_offset <= OFFSETS_MAX
 
     def append(self, batch: Batch) -> None:
         """Append a batch."""

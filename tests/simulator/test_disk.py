@@ -54,7 +54,7 @@ def test_kill_loses_nothing() -> None:
             cut_bytes=0,
             reason="clean",
             batch_epochs=((0, 0),),
-            batch_ends=(1,),
+            batch_ends=(2,),
             file_epochs=(),
             high_watermark=0,
         )

@@ -26,6 +26,7 @@ from typing import Any, Final, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka import errors as theirs
 
+from harness.keys import key_bytes
 from harness.logdir.codec import CODEC_NAMES
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
@@ -110,6 +111,7 @@ class AiokafkaSender:
                 under_way[record.value] = await producer.send(
                     record.place.topic,
                     record.value.encode(),
+                    key=key_bytes(record.value),
                     partition=record.place.partition,
                     timestamp_ms=record.time_ms,
                 )

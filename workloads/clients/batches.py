@@ -14,6 +14,7 @@ from typing import Final
 import cramjam
 import crc32c
 
+from harness.keys import key_bytes
 from harness.model import UsageError
 from harness.registry import pick
 
@@ -25,12 +26,14 @@ _BEFORE: Final = struct.Struct(">qiibI")
 # The bytes that the length does not count: base offset and the length itself.
 _UNCOUNTED_BYTES: Final = 12
 _MAGIC: Final = 2
+# How far into a value its key may reach.
+_KEY_BYTES_MAX: Final = 16
 _NONE: Final = -1
 
 
 def write_batch(values: Sequence[bytes], codec: str) -> bytes:
     """
-    Write one batch with a record for every value; keys are null.
+    Write one batch with a record for every value, and with the key that a value says.
 
     Args:
         values: the records' values, at least one.
@@ -50,8 +53,20 @@ def write_batch(values: Sequence[bytes], codec: str) -> bytes:
 
 def _record(at: int, value: bytes) -> bytes:
     """Write the record's length, then attributes, time delta, offset delta, key, value and no headers."""
-    body = b"\x00" + _varint(0) + _varint(at) + _varint(_NONE) + _varint(len(value)) + value + _varint(0)
+    body = (
+        b"\x00"
+        + _varint(0)
+        + _varint(at)
+        + _bytes(key_bytes(value[:_KEY_BYTES_MAX].decode("latin-1")))
+        + _bytes(value)
+        + _varint(0)
+    )
     return _varint(len(body)) + body
+
+
+def _bytes(data: bytes | None) -> bytes:
+    """Write bytes after their length, -1 for none."""
+    return _varint(_NONE) if data is None else _varint(len(data)) + data
 
 
 def _varint(number: int) -> bytes:

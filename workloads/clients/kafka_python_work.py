@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from harness.keys import key_bytes
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
@@ -92,6 +93,7 @@ class KafkaPythonSender:
                 under_way[record.value] = producer.send(
                     record.place.topic,
                     value=record.value.encode(),
+                    key=key_bytes(record.value),
                     partition=record.place.partition,
                     timestamp_ms=record.time_ms,
                 )

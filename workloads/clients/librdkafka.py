@@ -34,6 +34,7 @@ from harness.cluster.client import InThread, Underway, Workload
 from harness.events import DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
+from harness.keys import key_bytes
 from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 from harness.workload.plan import Clients, Library
@@ -136,6 +137,7 @@ class LibrdkafkaClient:
             producer.produce(
                 topic,
                 value=value.encode(),
+                key=key_bytes(value),
                 partition=partition,
                 timestamp=now_ms,
                 on_delivery=self._delivered(process, record, outcomes),

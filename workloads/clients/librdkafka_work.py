@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from harness import limits
 from harness.kafka_errors import ACKS_ALL
+from harness.keys import key_bytes
 from harness.logdir.codec import CODEC_NAMES
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
@@ -69,6 +70,7 @@ class LibrdkafkaSender:
             producer.produce(
                 record.place.topic,
                 value=record.value.encode(),
+                key=key_bytes(record.value),
                 partition=record.place.partition,
                 timestamp=record.time_ms,
                 on_delivery=self._delivered(record.value, send.acks, missing, report),

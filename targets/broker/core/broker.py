@@ -10,6 +10,7 @@ from typing import assert_never
 
 from targets.broker.core import (
     command_queue,
+    compaction,
     configs,
     controller,
     damage,
@@ -133,6 +134,7 @@ def _dispatch(core: Core, event: Event) -> None:
             core.after_ms(("isr-check",), max(1, core.config.replica_lag_ms_max // 2))
             core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
             retention.begin(core)
+            compaction.begin(core)
         case _:
             assert_never(event)
 
@@ -321,6 +323,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             damage.look_through(core)
         case ("retention",):
             retention.apply(core)
+        case ("compaction",):
+            compaction.apply(core)
         case ("fetch-wait", int(number)):
             fetches.on_fetch_timeout(core, number)
         case ("produce", int(number)):

@@ -106,36 +106,21 @@ class Moment(NamedTuple):
 NEVER_YET = Moment(-1, -1)
 
 
-class CleanedFile(NamedTuple):
-    """
-    A file that took the place of some of a log's, from offset `base` to before `end`.
-
-    Attributes:
-        files: how many it replaced.
-        size: how many bytes smaller it is than they were.
-    """
-
-    base: int
-    end: int
-    files: int
-    size: int
-
-
 class Cleaned(NamedTuple):
     """
     What a step of a cleaning did.
 
     Attributes:
         read: how many bytes it read.
-        files: those that it replaced.
         more: the cleaning is not done.
-        upto: the offset below which a cleaning that is done has left one record of each key, -1 if none was done.
+        upto: the offset below which one that is done has left one record of each key; -1 if none was done.
+        size: how many bytes smaller the log is for it.
     """
 
     read: int = 0
-    files: tuple[CleanedFile, ...] = ()
     more: bool = False
     upto: int = -1
+    size: int = 0
 
 
 class LogPort(Protocol):

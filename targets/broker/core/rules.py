@@ -233,6 +233,15 @@ class Rules:
             "before a follower could copy it (up to 0.11.0.0)",
         )
     )
+    clean_past_high_watermark: bool = field(
+        metadata=_doc(
+            "Whether compaction lets a record take the place of an older one before it is committed.",
+            source="KAFKA-13194",
+            no="files are compacted once all of them is committed",
+            yes="any closed file is, so that a record that is truncated later may have removed a committed one "
+            "(up to 3.0.0)",
+        )
+    )
     start_inside_batch: bool = field(
         metadata=_doc(
             "What a follower that lacks all of its leader's log does when that starts inside a batch.",
@@ -295,6 +304,7 @@ _HW: Final = Rules(
     returning_leader=ReturningLeader.RESUMES,
     fence_broker_epoch=False,
     delete_past_high_watermark=True,
+    clean_past_high_watermark=True,
     start_inside_batch=False,
     topic_identity=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
@@ -340,7 +350,8 @@ PROTOCOLS: Final[dict[str, Rules]] = {
     "kip279": _KIP279,  # as 2.0.0 shipped it
     "kip279-2.0.1": _KIP279_FIXED,
     "kip320": _KIP320,  # 2.1
-    "kip380": replace(_KIP320, fence_broker_epoch=True, topic_identity=True),  # from 2.2 on; ids from 2.8 on
+    # From 2.2 on; ids from 2.8 on, compaction as from 3.0.1 on.
+    "kip380": replace(_KIP320, fence_broker_epoch=True, topic_identity=True, clean_past_high_watermark=False),
 }
 
 

@@ -109,6 +109,11 @@ class Config:
     retention_ms: int = 0
     retention_bytes: int = 0
     retention_check_ms: int = 300_000
+    # Of the records of one key the newest stays, and a tombstone so long; how much of the logs is read at once.
+    compact: bool = False
+    compaction_check_ms: int = 15_000
+    compaction_bytes_max: int = 1_048_576
+    delete_retention_ms: int = 86_400_000
     flush_messages: int = 0  # flush a log after so many records; 0: never, the operating system does it
 
 
@@ -281,6 +286,7 @@ class State:
     unreadable: dict[str, int] = field(default_factory=dict)  # nodes that were named, by path: their last change
     checkpointed: dict[TopicPartition, int] = field(default_factory=dict)  # what the high watermark file holds
     checking: TopicPartition | None = None  # whose log is read again next
+    cleaning: TopicPartition | None = None  # whose log is compacted next
     next_number: int = 1
     armed_ns: int = -1
 

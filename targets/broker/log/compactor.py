@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from targets.broker.core.log_port import Cleaned, CleanedFile, DamagedError
+from targets.broker.core.log_port import Cleaned, DamagedError
 from targets.broker.core.messages import Batch
 from targets.broker.log import checkpoint
 from targets.broker.log.cleaner import Newest, clean
@@ -47,8 +47,8 @@ class Compactor:
         self._options = options
         self._clean_to = 0
         self._damaged = False
-        self._work: Iterator[int | CleanedFile] | None = None
-        self._end = 0
+        self._work: Iterator[int] | None = None
+        self._end = self._gone = 0
 
     def clean(self, segments: list[Segment], upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
         """Do a step, as LogPort.clean says; files are replaced in the list."""
@@ -56,7 +56,7 @@ class Compactor:
             closed = [one for one, after in pairwise(segments) if after.base_offset <= upto]
             if self._damaged or not closed or segments[len(closed)].base_offset <= self._clean_to:
                 return Cleaned()
-            self._end = segments[len(closed)].base_offset
+            self._end, self._gone = segments[len(closed)].base_offset, 0
             self._work = self._cleaning(segments, closed, delete_retention_ms)
         return self._step(bytes_max)
 
@@ -71,26 +71,21 @@ class Compactor:
 
     def _step(self, bytes_max: int) -> Cleaned:
         assert self._work is not None, "a step of no cleaning"
-        done, files = 0, list[CleanedFile]()
+        done = 0
         try:
-            for each in self._work:
-                if isinstance(each, CleanedFile):
-                    files.append(each)
-                else:
-                    done += each
+            for read_bytes in self._work:
+                done += read_bytes
                 if done >= bytes_max:
-                    return Cleaned(done, tuple(files), more=True)
+                    return Cleaned(done, more=True)
         except DamagedError:
             self._damaged, self._work = True, None
-            return Cleaned(done, tuple(files))
+            return Cleaned(done)
         self._work, self._clean_to = None, self._end
-        return Cleaned(done, tuple(files), upto=self._end)
+        return Cleaned(done, upto=self._end, size=self._gone)
 
     # --- one cleaning --------------------------------------------------------------------------------------
-    def _cleaning(
-        self, segments: list[Segment], closed: list[Segment], delete_retention_ms: int
-    ) -> Iterator[int | CleanedFile]:
-        """Clean files; yield how many bytes were read, and what was replaced."""
+    def _cleaning(self, segments: list[Segment], closed: list[Segment], delete_retention_ms: int) -> Iterator[int]:
+        """Clean files; yield how many bytes were read."""
         newest = Newest()
         cleaned = [segment for segment in closed if segment.next_offset <= self._clean_to]
         for place, segment in enumerate(closed[len(cleaned) :], start=len(cleaned) + 1):
@@ -112,11 +107,11 @@ class Compactor:
                     os.fsync(file.fileno())
                     size = file.tell()
                 if len(group) > 1 or size < group[0].size:
-                    yield self._replace(segments, group, path)
+                    self._replace(segments, group, path)
             finally:
                 path.unlink(missing_ok=True)
 
-    def _replace(self, segments: list[Segment], group: Sequence[Segment], cleaned: Path) -> CleanedFile:
+    def _replace(self, segments: list[Segment], group: Sequence[Segment], cleaned: Path) -> None:
         """Put a cleaned file in the place of those that it was made of."""
         first, place = group[0], segments.index(group[0])
         swap = cleaned.rename(cleaned.with_name(cleaning_name(first.base_offset, SWAP)))
@@ -135,7 +130,7 @@ class Compactor:
         new.trust()
         segments[place : place + len(group)] = [new]
         self._options.on_durable(new.name, new.durable_bytes)
-        return CleanedFile(first.base_offset, segments[place + 1].base_offset, len(group), before - new.size)
+        self._gone += before - new.size
 
 
 def _write(file: BinaryIO, group: Sequence[Segment], newest: Newest, old: set[Segment]) -> Iterator[int]:

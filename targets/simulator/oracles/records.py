@@ -56,10 +56,11 @@ class Records:
         return "nothing" if number is None or number == HOLE else self._values[number]
 
     def _learn(self, payload: Payload) -> list[int]:
-        numbers: list[int] = []
-        for _, value in content_of(payload).records:
-            numbers.append(self._number_of.setdefault(value, len(self._values)))
-            if numbers[-1] == len(self._values):
+        content = content_of(payload)
+        numbers = [HOLE] * content.count
+        for delta, _, value in content.records:
+            numbers[delta] = self._number_of.setdefault(value, len(self._values))
+            if numbers[delta] == len(self._values):
                 self._values.append(value)
         self._numbers[payload] = numbers
         return numbers

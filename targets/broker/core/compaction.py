@@ -1,0 +1,44 @@
+"""
+Compaction: of the records of one key the newest stays, in the files of a log that are closed and committed.
+
+Each replica cleans on its own, leader or follower, as in Kafka: logs then differ in their gaps, in nothing else.
+The files are cleaned a part at a time, so that others are served meanwhile.
+Source:  Kafka, LogCleaner, LogCleanerManager.cleanableOffsets; KAFKA-13194. Kafka begins when a share of a log is
+         not clean yet (min.cleanable.dirty.ratio), and waits for a record's age (min.compaction.lag.ms); here any
+         new file is enough. All topics are compacted, or none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from targets.broker.core.state import Core, Role
+
+# Between two parts.
+_PAUSE_MS: Final = 1
+
+
+def begin(core: Core) -> None:
+    """Have the logs looked at now and then, if they are compacted."""
+    if core.config.compact:
+        core.after_ms(("compaction",), core.config.compaction_check_ms)
+
+
+def apply(core: Core) -> None:
+    """Clean the logs of replicas that have a role, one after the other; go on soon, or look again later."""
+    left, config = core.config.compaction_bytes_max, core.config
+    for tp, replica in sorted(core.state.replicas.items()):
+        if replica.role is Role.NONE or (core.state.cleaning is not None and tp < core.state.cleaning):
+            continue
+        past = core.rules.clean_past_high_watermark
+        end = replica.log.end_offset if past else replica.high_watermark
+        done = replica.log.clean(end, config.delete_retention_ms, left)
+        left -= done.read
+        if done.upto >= 0:
+            core.observe_replica("cleaned", replica, upto=done.upto, size=done.size)
+        if done.more or left <= 0:
+            core.state.cleaning = tp
+            core.after_ms(("compaction",), _PAUSE_MS)
+            return
+    core.state.cleaning = None
+    begin(core)

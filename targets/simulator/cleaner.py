@@ -1,0 +1,106 @@
+"""
+The cleaner of a simulated log: of each key the newest record stays, in whole files, at once.
+
+What it does to a real log's files, step by step and through crashes, is tested on files; here a file is replaced
+whole and durably, as it is there.
+Source:  targets/broker/log/cleaner.py, targets/broker/log/compactor.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from harness.keys import key_of
+from targets.broker.core.log_port import Cleaned
+from targets.broker.core.messages import Batch
+from targets.simulator.records import content_of, with_only
+from targets.simulator.segment import OFFSETS_MAX, Segment, is_rotten
+
+# Files, and the one that takes their place.
+Replacing: TypeAlias = tuple[Sequence[Segment], Segment]
+
+
+class Cleaner:
+    """How far one log was cleaned, and whether a damaged batch forbids it."""
+
+    def __init__(self) -> None:
+        """Begin with a log of which nothing is known to be clean."""
+        self._clean_to = 0
+        self._damaged = False
+
+    def resume(self) -> None:
+        """Try again, whatever was damaged."""
+        self._damaged = False
+
+    def cut(self, offset: int) -> None:
+        """Note that the log was cut there."""
+        self._damaged = False
+        self._clean_to = min(self._clean_to, offset)
+
+    def clean(self, segments: Sequence[Segment], upto: int, bytes_max: int) -> tuple[list[Replacing], Cleaned]:
+        """Return what is to be replaced, and what to say of it; files are as large as bytes_max."""
+        closed = [one for one, after in pairwise(segments) if after.base_offset <= upto]
+        if self._damaged or not closed or segments[len(closed)].base_offset <= self._clean_to:
+            return [], Cleaned()
+        read = sum(segment.size for segment in closed)
+        if any(map(is_rotten, _batches(closed))):
+            self._damaged = True
+            return [], Cleaned(read)
+        end = segments[len(closed)].base_offset
+        newest: dict[str, int] = {}
+        for batch in _batches(closed):
+            newest |= {key: offset for offset, key in _keyed(batch)}
+        found: list[Replacing] = []
+        for group in _groups(closed, bytes_max):
+            new = _cleaned(group, newest)
+            if len(group) > 1 or new.size < group[0].size:
+                found.append((group, new))
+        self._clean_to = end
+        gone = sum(sum(segment.size for segment in old) - new.size for old, new in found)
+        return found, Cleaned(read, upto=end, size=gone)
+
+
+def _cleaned(group: Sequence[Segment], newest: Mapping[str, int]) -> Segment:
+    """Return a file with what stays of some: its last batch stays, if only empty."""
+    new = Segment(base_offset=group[0].base_offset, named=True)
+    batches = list(_batches(group))
+    for batch in batches:
+        records = content_of(batch.payload).records
+        gone = {offset for offset, key in _keyed(batch) if newest[key] > offset}
+        kept = [delta for delta, _, _ in records if batch.base_offset + delta not in gone]
+        if gone and (kept or batch is batches[-1]):
+            new.append(with_only(batch, kept))
+        elif kept or batch is batches[-1]:
+            new.append(batch)
+    new.flush()
+    new.gone_bytes = sum(segment.size + segment.gone_bytes for segment in group) - new.size
+    return new
+
+
+def _keyed(batch: Batch) -> Iterator[tuple[int, str]]:
+    """Yield the offset and the key of each record that has one."""
+    for delta, _, value in content_of(batch.payload).records:
+        key = key_of(value)
+        if key is not None:
+            yield batch.base_offset + delta, key
+
+
+def _batches(segments: Sequence[Segment]) -> Iterator[Batch]:
+    return (batch for segment in segments for batch in segment.batches)
+
+
+def _groups(segments: Sequence[Segment], bytes_max: int) -> Iterator[list[Segment]]:
+    """Yield neighbours that fit into one file, by their present sizes and their offsets."""
+    group: list[Segment] = []
+    size = 0
+    for segment in segments:
+        far = group and segment.next_offset - group[0].base_offset > OFFSETS_MAX
+        if group and (far or size + segment.size > bytes_max):
+            yield group
+            group, size = [], 0
+        group.append(segment)
+        size += segment.size
+    if group:
+        yield group
