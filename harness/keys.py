@@ -1,7 +1,7 @@
 """
 Keys of records: a value of a keyed workload says its key itself, `k2/m1.0`, so that nobody has to be told.
 
-Every client that sends such a value sends its key with it, but Java's; every other value has none.
+Every client that sends such a value sends its key with it; every other value has none.
 """
 
 from __future__ import annotations

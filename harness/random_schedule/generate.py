@@ -29,7 +29,7 @@ from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
-from harness.random_schedule.width import draw_width, is_wide
+from harness.random_schedule.width import KEYED_SEGMENT_BYTES, draw_width, is_wide, keyed_clients
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import (
@@ -142,14 +142,16 @@ class _Drawing:
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
+        clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
         settings = Settings(
             min_isr=min_isr,
             replica_lag_ms_max=lag or None,
             flush_messages=width.flush_messages,
-            segment_bytes=width.segment_bytes,
+            segment_bytes=width.segment_bytes or (KEYED_SEGMENT_BYTES if keys else None),
+            keys=keys,
             heal_within_s=profile.heal_within_s,
         )
-        first = first_step_line(len(width.further), width.clients)
+        first = first_step_line(len(width.further), clients)
         return Scenario(
             name=seed_name(self._seed),
             title=f"Drawn from seed {self._seed}",
@@ -161,7 +163,7 @@ class _Drawing:
             expectations={},
             settings=shaped(self._seed, settings, len(self._replicas)) if width.wide else settings,
             further=width.further,
-            clients=width.clients,
+            clients=clients,
         )
 
     def _temper(self) -> tuple[list[str], list[float]]:

@@ -23,6 +23,10 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 # How often the producers of a wide run hardly pause, and how long they do then.
 HURRIED_SHARE: Final = 0.1
 HURRIED_MS: Final = (1, 3)
+# How often the records of a wide run have keys.
+KEYED_SHARE: Final = 0.25
+# Then a log has several files, as only those that are closed are compacted.
+KEYED_SEGMENT_BYTES: Final = 300
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -146,6 +150,15 @@ def _hurried(seed: int, clients: Clients) -> Clients:
     if Random(f"hurry {seed}").random() >= HURRIED_SHARE:
         return clients
     return replace(clients, producers=tuple(replace(each, every_ms=HURRIED_MS) for each in clients.producers))
+
+
+def keyed_clients(seed: int, clients: Clients) -> tuple[Clients, int]:
+    """Return the clients of a wide run, and of how many keys all records are: in most runs they have none."""
+    chance = Random(f"keys {seed}")
+    if chance.random() >= KEYED_SHARE:
+        return clients, 0
+    keys = chance.choice((1, 2, 5))
+    return replace(clients, producers=tuple(replace(each, keys=keys) for each in clients.producers)), keys
 
 
 def _producer(chance: Random, name: str, places: Sequence[Place]) -> ProducerPlan:

@@ -45,6 +45,7 @@ from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
     ZooKeeperFaults,
+    random_compaction,
     random_fetches,
     random_formats,
     random_more,
@@ -164,6 +165,8 @@ class SimEnvironment:
                 **random_fetches(spec.seed, settings["replica_lag_ms_max"]),
                 **random_retention(spec.seed),
             }
+            if spec.scenario.settings.keys:
+                settings |= random_compaction(spec.seed)
             clocks = random_clocks(spec.seed, spec.draw.ids)
             make = partial(random_world, more=random_more(spec.seed), clocks=clocks)
         elif spec.random and spec.scenario.settings.message_format is MessageFormat.WITHOUT_EPOCHS:

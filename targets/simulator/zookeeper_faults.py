@@ -40,6 +40,8 @@ FAULTY_SHARE: Final = 0.4
 SPLIT_SHARE: Final = 0.3
 # How often the brokers of a run of several partitions delete records by age or size.
 RETENTION_SHARE: Final = 0.3
+# How often the brokers of a run whose records have keys compact their logs.
+COMPACTED_SHARE: Final = 0.8
 FETCH_BYTES: Final = 1_048_576
 # Who may lag for less asks for all partitions at once.
 ASKED_IN_TURN_LAG_MS_MIN: Final = 1_000
@@ -143,6 +145,18 @@ def random_retention(seed: int) -> dict[str, int]:
         "retention_check_ms": chance.choice((20, 100)),
         "retention_bytes": 0 if by == "time" else chance.choice((1, 300, 900)),
         "retention_ms": 0 if by == "size" else chance.choice((100, 400)),
+    }
+
+
+def random_compaction(seed: int) -> dict[str, int | bool]:
+    """Return how the brokers of a run whose records have keys compact their logs: in most runs they do."""
+    chance = Random(f"compaction {seed}")
+    if chance.random() >= COMPACTED_SHARE:
+        return {}
+    return {
+        "compact": True,
+        "compaction_check_ms": chance.choice((5, 20, 100)),
+        "compaction_bytes_max": chance.choice((1, 1_048_576)),
     }
 
 

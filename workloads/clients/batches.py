@@ -53,14 +53,8 @@ def write_batch(values: Sequence[bytes], codec: str) -> bytes:
 
 def _record(at: int, value: bytes) -> bytes:
     """Write the record's length, then attributes, time delta, offset delta, key, value and no headers."""
-    body = (
-        b"\x00"
-        + _varint(0)
-        + _varint(at)
-        + _bytes(key_bytes(value[:_KEY_BYTES_MAX].decode("latin-1")))
-        + _bytes(value)
-        + _varint(0)
-    )
+    key = key_bytes(value[:_KEY_BYTES_MAX].decode("latin-1"))
+    body = b"\x00" + _varint(0) + _varint(at) + _bytes(key) + _bytes(value) + _varint(0)
     return _varint(len(body)) + body
 
 

@@ -24,6 +24,7 @@ from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Role
 from targets.broker.core.zookeeper import ZkNode, decode_state, leader_and_isr_path
 from targets.simulator.log import SimLog
+from targets.simulator.oracles.compacted import Compacted
 from targets.simulator.oracles.lives import Lives
 from targets.simulator.oracles.records import HOLE, Records
 from targets.simulator.oracles.replicas import Before, Replicas
@@ -44,8 +45,9 @@ class PartitionOracle:
         """Look at every node for the first time."""
         self.tp = tp
         self.records = Records()
-        self.replicas = Replicas(world, tp, self.records)
         self.committed: list[int] = []
+        self.compacted = Compacted(world, self.records, self.committed)
+        self.replicas = Replicas(world, tp, self.records, self.compacted.complete)
         self.start = 0
         # Whether replicas delete by their logs' age or size, each on its own.
         self._retains = any(

@@ -9,6 +9,7 @@ copies the record again or joins the ISR without it.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -90,8 +91,11 @@ class Replicas:
         taken: by node, the records that a power loss or a flipped byte took from it.
     """
 
-    def __init__(self, world: World, tp: TopicPartition, records: Records) -> None:
-        """Start without a look."""
+    def __init__(
+        self, world: World, tp: TopicPartition, records: Records, complete: Callable[[list[int]], None]
+    ) -> None:
+        """Start without a look; `complete` puts in what compaction has removed from the records of a log."""
+        self._complete = complete
         self.seen = {name: Seen() for name in world.nodes}
         self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
         self._twice: dict[str, Counter[int]] = {name: Counter() for name in world.nodes}
@@ -161,6 +165,7 @@ class Replicas:
         before = seen.records
         seen.log, seen.changes = log, -1 if log is None else log.changes
         seen.records = [] if log is None else self._records.of_log(log)
+        self._complete(seen.records)
         if cut_off and before:
             taken.update(before)
             self._twice[name] |= Counter({number: count for number, count in Counter(before).items() if count > 1})

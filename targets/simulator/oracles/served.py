@@ -66,7 +66,7 @@ def _batches(oracle: PartitionOracle, asked: FetchPartition, result: FetchResult
 def _gap(oracle: PartitionOracle, at: int, first: int) -> tuple[int, str] | None:
     at = max(at, oracle.start)
     for offset, number in enumerate(oracle.committed[at:first], at):
-        if number != HOLE and not oracle.is_excused(number):
+        if number != HOLE and not oracle.is_excused(number) and not oracle.compacted.may_remove(offset):
             return offset, f"leaves out {oracle.records.name(number)}, committed at offset {offset}"
     return None
 
@@ -79,6 +79,8 @@ def _contents(oracle: PartitionOracle, batch: Batch) -> tuple[int, str] | None:
     for index, number in enumerate(numbers):
         there = committed[index] if index < len(committed) else None
         if number == there or oracle.is_excused(number) or batch.base_offset + index < oracle.start:
+            continue
+        if number == HOLE and there is not None and oracle.compacted.may_remove(batch.base_offset + index):
             continue
         if there is None or (there != HOLE and not oracle.is_excused(there)):
             offset = batch.base_offset + index

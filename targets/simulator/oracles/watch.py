@@ -66,6 +66,7 @@ from targets.simulator.clock import NS_PER_S
 from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
+from targets.simulator.oracles.compacted import Compaction
 from targets.simulator.oracles.deletions import Deletions
 from targets.simulator.oracles.due import Due
 from targets.simulator.oracles.fail_stop import FailStop
@@ -127,6 +128,7 @@ class Oracles:
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
         self._deletions = Deletions(world)
+        self._compaction = Compaction(world)
         self._lag = Lag(world, self._partitions.keys())
         self._heard = Heard(world, self._violations, next(iter(self._partitions)))
         self._fail_stop = FailStop(world)
@@ -206,6 +208,8 @@ class Oracles:
         if state is not None and (text := self._due.timers(name, event, state)):
             self._overdue(name, None, text)
         for tp, text in () if state is None else self._deletions.wrong(name, event, effects, state):
+            self._overdue(name, tp, text)
+        for tp, text in () if state is None else self._compaction.wrong(name, event, effects, state):
             self._overdue(name, tp, text)
         replicas = _NONE if state is None else state.replicas
         logs = node.disk.logs

@@ -200,7 +200,7 @@ def test_log_with_a_damaged_batch_is_not_cleaned_until_it_is_mended(tmp_path: Pa
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    assert (-1, ()) == (log.clean(3, 0, 1 << 20).upto, log.clean(3, 0, 1 << 20).files)
+    assert [-1, -1] == [log.clean(3, 0, 1 << 20).upto for _ in range(2)]
     assert bytes(data) == path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     log.mend(log.read(1, 2, 1 << 20)[0])

@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -117,13 +118,23 @@ public final class Client {
             String number = words[at];
             if (refused == null) {
                 refused = refusal(producer, number, new ProducerRecord<>(
-                        words[at + 1], Integer.valueOf(words[at + 2]), Long.valueOf(words[at + 3]), null,
+                        words[at + 1], Integer.valueOf(words[at + 2]), Long.valueOf(words[at + 3]),
+                        key(Base64.getDecoder().decode(words[at + 4])),
                         Base64.getDecoder().decode(words[at + 4])));
             }
             if (refused != null) {
                 tell("unsent", number, refused);
             }
         }
+    }
+
+    /** The key that a value says: "k2" of "k2/m1.0"; null if it says none. */
+    private static byte[] key(byte[] value) {
+        int end = value.length > 0 && value[0] == 'k' ? 1 : value.length;
+        while (end < value.length && value[end] >= '0' && value[end] <= '9') {
+            end++;
+        }
+        return end > 1 && end < value.length && value[end] == '/' ? Arrays.copyOf(value, end) : null;
     }
 
     /** Hand a record to the producer; return why it was put into no batch, null if it was. */
