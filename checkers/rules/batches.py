@@ -7,6 +7,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.abridged import Abridged, sends_left_out
+from checkers.facts.compacted import kept_of
 from checkers.facts.outages import outages
 from checkers.facts.sent import sent_values
 from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text, setup_of
@@ -16,13 +17,13 @@ from harness.model import Anomaly, Kind, Op, events_of
 KINDS: Final = (
     Definition(
         kind=Kind.INCOMPLETE,
-        formula="a batch of a final log with {offsets of its records} != {base, …, last}, or base below the first "
-        "offset of its segment; or a snapshot with log_end_offset != max(last + 1 of its batches, "
+        formula="a batch of a final log with {offsets of its records} != {base, …, last} without what compaction may have removed, or base below "
+        "the first offset of its segment; or a snapshot with log_end_offset != max(last + 1 of its batches, "
         "log_start_offset), or log_start_offset > log_end_offset, or high_watermark > every end that the log ever "
         "had; or a batch of a message format below 2 with an epoch >= 0",
         words="A log claims offsets that it does not hold: records are missing inside a batch, or the end or the "
-        "high watermark's checkpoint lies where no batch is. There is no compaction here, so a batch has a record "
-        "for each of its offsets. Or a batch claims an epoch that its message format cannot hold.",
+        "high watermark's checkpoint lies where no batch is. Compaction may remove a record alone that has a newer "
+        "one of its key. Or a batch claims an epoch that its message format cannot hold.",
         evidence="log: snapshot, batch; broker: append, truncate, recovered, printed; nemesis: faults",
         unchecked="A log with problems is unreadable; batches whose records could not be read are not judged.",
         source="Apache Kafka, DefaultRecordBatch.java (lastOffsetDelta, record count); KAFKA-6361, case 3",
@@ -56,18 +57,22 @@ def batches(ops: Sequence[Op]) -> list[Anomaly]:
             proof=proof,
         )
         for node, log in final_logs(ops).items()
-        for span, text, proof in (*_in_batches(log), *_in_snapshot(ops, log))
+        for span, text, proof in (*_in_batches(ops, log), *_in_snapshot(ops, log))
     ]
 
 
 _Lack = tuple[tuple[int, int], str, tuple[int, ...]]
 
 
-def _in_batches(log: FinalLog) -> Iterator[_Lack]:
+def _in_batches(ops: Sequence[Op], log: FinalLog) -> Iterator[_Lack]:
     for index, batch in log.batches:
         span = (batch.base, max(batch.last, batch.base) + 1)
         held = [offset for offset, _, _ in batch.records]
-        if not isinstance(batch, Abridged) and not _whole(batch, held) and (held or not log.snapshot.problems):
+        if (
+            not isinstance(batch, Abridged)
+            and not _whole(ops, batch, held)
+            and (held or not log.snapshot.problems)
+        ):
             yield span, f"batch at {offsets_text([span])} {_lack(batch, held)}", (index,)
         if batch.magic < WITH_EPOCHS and batch.epoch >= 0:
             text = (
@@ -80,10 +85,19 @@ def _in_batches(log: FinalLog) -> Iterator[_Lack]:
             yield span, text, (log.index, index)
 
 
-def _whole(batch: Batch, held: Sequence[int]) -> bool:
-    """Return True if the batch has one record for each offset that it claims, which may be absurdly many."""
-    claimed = batch.last - batch.base + 1
-    return len(held) == claimed and held == list(range(batch.base, batch.last + 1))
+def _whole(ops: Sequence[Op], batch: Batch, held: Sequence[int]) -> bool:
+    """
+    Return True if the batch has one record for each offset that it claims, but for those that compaction removed.
+
+    It may claim absurdly many.
+    """
+    if batch.last - batch.base + 1 == len(held):
+        return held == list(range(batch.base, batch.last + 1))
+    if held != sorted({offset for offset in held if batch.base <= offset <= batch.last}):
+        return False
+    kept, have = kept_of(ops, batch.base, batch.last + 1), frozenset(held)
+    due = sum(end - first for first, end in kept)
+    return due <= len(held) and all(offset in have for first, end in kept for offset in range(first, end))
 
 
 def _lack(batch: Batch, held: Sequence[int]) -> str:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.compacted import kept_of
 from checkers.facts.rot import rotten
 from checkers.facts.view import FinalLog, final_logs, key_of, setup_of
 from harness.events import Elected, Follower, Leader, LeaderAndIsr
@@ -64,7 +65,7 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     for log in final_logs(ops).values():
         if log.snapshot.epochs is None and rotten(ops, log.node, _FILE) is not None:
             continue  # a fault has changed a byte of the file, so that it cannot be read
-        complaints = _entries(log) + (_batches(log, older=older) + _strange(log, known) if has_epochs else [])
+        complaints = _entries(ops, log) + (_batches(log, older=older) + _strange(log, known) if has_epochs else [])
         if complaints:
             found.append(
                 Anomaly(
@@ -80,7 +81,7 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     return found
 
 
-def _entries(log: FinalLog) -> list[tuple[str, int]]:
+def _entries(ops: Sequence[Op], log: FinalLog) -> list[tuple[str, int]]:
     """Return (complaint, index) for each entry that contradicts the entries, the log's ends or its first batch."""
     entries = log.snapshot.epochs or ()
     found: list[tuple[str, int]] = []
@@ -96,6 +97,8 @@ def _entries(log: FinalLog) -> list[tuple[str, int]]:
         index, first = firsts.get(epoch, (0, None))
         if any(begin <= start < end for begin, end in log.snapshot.unread or ()):
             continue  # its first batch may be there, and cannot be read
+        if first is not None and start < first.base and not kept_of(ops, start, first.base):
+            continue  # compaction removed the epoch's first records; its entry stays
         if first is not None and start != max(first.base, log.start) and not start < log.start:
             found.append((f"entry {epoch}@{start}, but its first batch is at {first.base}", index))
     return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.compacted import kept_of
 from checkers.facts.view import final_logs, key_of, offsets_text
 from harness.model import Anomaly, Kind, Op
 
@@ -13,7 +14,7 @@ KINDS: Final = (
     Definition(
         kind=Kind.HOLE,
         formula="batches a, b next to each other in one log: b.base > a.last + 1; or the first base > the "
-        "log's start",
+        "log's start; and compaction may not have removed what is missing",
         words="A log skips offsets.",
         evidence="log: snapshot, batch",
         unchecked="",
@@ -43,8 +44,7 @@ def holes(ops: Sequence[Op]) -> list[Anomaly]:
             # What could not be read is there, whatever it is.
             for first, end in unread:
                 expected = max(expected, end) if first <= expected else expected
-            if batch.base > expected:
-                gap = (expected, batch.base)
+            for gap in kept_of(ops, expected, batch.base) if batch.base > expected else ():
                 found.append(
                     Anomaly(
                         kind=Kind.HOLE,
@@ -52,7 +52,7 @@ def holes(ops: Sequence[Op]) -> list[Anomaly]:
                         partition=partition,
                         ranges=(gap,),
                         nodes=(log.node,),
-                        sentence=f"{log.node}'s log jumps from {expected} to {batch.base}: "
+                        sentence=f"{log.node}'s log jumps from {gap[0]} to {gap[1]}: "
                         f"{offsets_text([gap])} missing.",
                         proof=(before, index),
                     )

@@ -13,6 +13,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records
+from checkers.facts.compacted import may_be_removed
 from checkers.facts.copies import copies_of
 from checkers.facts.deleted import deleted_before
 from checkers.facts.fates import fates_of
@@ -121,7 +122,8 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
     missing = [
         (acked, where)
         for acked, where in _missing(acked_records(ops), log, shown, deleted_before(ops))
-        if where != "log" or log is None or not damaged_alone(ops, log, acked.offset, acked.value)
+        if not may_be_removed(ops, acked.offset, acked.value)
+        and (where != "log" or log is None or not damaged_alone(ops, log, acked.offset, acked.value))
     ]
     losses = [
         judge_loss(ops, acked_record(ops, each), log if where == "log" else None, read) for each, where in missing

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from checkers.definition import Definition
+from checkers.facts.compacted import may_be_gap
 from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly
 from checkers.facts.polls import Polled, first_polls, leaders_log
@@ -126,6 +127,7 @@ def _skips(ops: Sequence[Op], polled: Polled, consumer: _Consumer) -> Iterator[_
         gaps += [(one + 1, other) for (one, _), (other, _) in pairwise(records) if one + 1 < other]
     own = {offset for offset, _ in records} if gaps else frozenset[int]()
     skipped = [offset for first, end in gaps for offset in _known_between(ops, first, end) if offset not in own]
+    skipped = [offset for offset in skipped if not may_be_gap(ops, offset)]
     if skipped:
         text = f"skipped {{}}: it had read up to {place}"
         yield _Wrong(Kind.POLL_SKIP, text, skipped, polled, consumer.last)

@@ -16,6 +16,7 @@ from operator import attrgetter
 from checkers.facts.acked import Acked, acked_records, promise_of
 from checkers.facts.assured import Assured
 from checkers.facts.committed import commit_of
+from checkers.facts.compacted import may_be_removed
 from checkers.facts.copies import copies_of
 from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
@@ -86,7 +87,7 @@ def read_losses(ops: Sequence[Op]) -> Mapping[Shown, ReadLoss]:
     Left out is what was no promise and has another name: a record that was never sent, or that stands elsewhere,
     or that was shown before it was committed.
     """
-    missing = gone(ops)
+    missing = {each: polled for each, polled in gone(ops).items() if not may_be_removed(ops, *each)}
     if not missing:
         return {}
     acked = {(each.offset, each.value): each for each in acked_records(ops)}
