@@ -1,8 +1,8 @@
 """
 What compaction may have removed: below an offset up to which a broker compacted, each record with a newer one.
 
-A record without a key, and the newest of its key, may not be gone. What nobody saw is taken for removable, and so is
-a record of a key of which another one was sent and seen nowhere, as that may have been the newer one.
+A record without a key, and the newest of its key, may not be gone. What nobody saw is taken for removable, and so
+is a record of a key of which another one was sent and seen nowhere, as that may have been the newer one.
 Source:  Kafka, LogCleaner; harness/keys.py, which says how a value tells its key.
 """
 
@@ -59,7 +59,7 @@ def may_be_gap(ops: Sequence[Op], offset: int) -> bool:
 
 
 def kept_of(ops: Sequence[Op], first: int, end: int) -> list[tuple[int, int]]:
-    """Return the ranges of the offsets from `first` to before `end` at which compaction may have removed nothing."""
+    """Return the ranges of offsets, from `first` to before `end`, at which compaction may have removed nothing."""
     below = min(end, max(first, compacted_before(ops)))
     known = _offsets(ops)
     some = known[bisect_left(known, first) : bisect_left(known, below)]

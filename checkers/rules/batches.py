@@ -68,11 +68,8 @@ def _in_batches(ops: Sequence[Op], log: FinalLog) -> Iterator[_Lack]:
     for index, batch in log.batches:
         span = (batch.base, max(batch.last, batch.base) + 1)
         held = [offset for offset, _, _ in batch.records]
-        if (
-            not isinstance(batch, Abridged)
-            and not _whole(ops, batch, held)
-            and (held or not log.snapshot.problems)
-        ):
+        readable = not isinstance(batch, Abridged) and (held or not log.snapshot.problems)
+        if readable and not _whole(ops, batch, held):
             yield span, f"batch at {offsets_text([span])} {_lack(batch, held)}", (index,)
         if batch.magic < WITH_EPOCHS and batch.epoch >= 0:
             text = (

@@ -58,7 +58,8 @@ def recovered(node: Node, log: Recovered) -> Iterator[str]:
 
 def appended(node: Node, added: Append, given: Given) -> Iterator[str]:
     """Yield what an append contradicts, and go on with the longer log."""
-    yield from follows(node, added.base, "appended from")
+    if node.end is None or node.end >= added.base or not given.skips(node.end, added.base):
+        yield from follows(node, added.base, "appended from")
     if added.end <= added.base:
         yield f"appended from {added.base} to {added.end}"
     if added.role != node.role and "leader" not in (added.role, node.role):  # `leaders` judges who leads

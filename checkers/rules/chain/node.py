@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self, TypeAlias
 
+from checkers.facts.compacted import kept_of
 from checkers.facts.view import newest_counts, setup_of
 from harness.model import Op
 
@@ -26,6 +27,7 @@ class Given(NamedTuple):
         keeps: a follower of the same leader in a new epoch cuts nothing.
         flushes: each checkpoint of epochs is flushed, and real files tell so.
         directory: the partition's directory.
+        skips: whether compaction may have removed all from one offset to before another, so that a log has a gap.
     """
 
     stamps: bool = False
@@ -36,6 +38,7 @@ class Given(NamedTuple):
     keeps: bool = True
     flushes: bool = False
     directory: str = ""
+    skips: Callable[[int, int], bool] = lambda first, end: first == end
 
     @classmethod
     def of(cls, ops: Sequence[Op]) -> Self:
@@ -54,6 +57,7 @@ class Given(NamedTuple):
             keeps=rules.get("truncate_when_leader_unchanged") != _YES,
             flushes=setup.host != "sim" and rules.get("epochs_flushed") == "on_change",
             directory=f"{setup.topic}-{setup.partition}",
+            skips=lambda first, end: not kept_of(ops, first, end),
         )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
+from checkers.facts.compacted import kept_of
 from checkers.facts.fact import fact
 from checkers.facts.moments import margin_ns, moments
 from checkers.facts.rot import found_at
@@ -55,9 +56,15 @@ def copied(ops: Sequence[Op]) -> Iterator[Break]:
             case Truncate():
                 anew[node] = event.to if event.reason == "full" else -1
             case Append() if event.role == "follower" and node in leaders and event.base != anew.get(node):
-                if event.base not in asked.get((node, leaders[node]), ()):
+                begun = asked.get((node, leaders[node]), set[int]())
+                if event.base not in begun and not _skipped(ops, begun, event.base):
                     text = f"{node} appended from {event.base} at {at(op)}, and had not fetched from there"
                     yield node, text, (op.index,)
+
+
+def _skipped(ops: Sequence[Op], asked: Iterable[int], base: int) -> bool:
+    """Return True if compaction may have removed all from where a follower had fetched to where it appended."""
+    return any(offset < base and not kept_of(ops, offset, base) for offset in asked)
 
 
 def reached(ops: Sequence[Op]) -> Iterator[Break]:
