@@ -6,12 +6,10 @@ Source:  KIP-101; hachikuji/kafka-specification, StrongIsr.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from checkers.facts.compacted import compacted_before, kept_of
 from checkers.facts.copies import copies_of
-from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact, select
 from checkers.facts.replica_log import UNKNOWN, Piece, Replay, ReplicaLog
 from harness.events import Follower, HighWatermark, Leader, Started
@@ -77,23 +75,6 @@ def commit_of(ops: Sequence[Op], offset: int, origin: int) -> Op | None:
         if commit.first <= offset < commit.end:
             return commit.op
     return None
-
-
-@fact
-def kept_commits(ops: Sequence[Op]) -> list[Commit]:
-    """Return the commits without what was deleted or compacted on purpose at any time: nobody may ask for that."""
-    gone, commits = deleted_before(ops), commits_of(ops)
-    if gone:
-        commits = [replace(each, first=max(each.first, gone)) for each in commits if each.end > gone]
-    if not compacted_before(ops):
-        return commits
-    return [part for each in commits for part in _kept(ops, each)]
-
-
-def _kept(ops: Sequence[Op], commit: Commit) -> Iterator[Commit]:
-    """Yield the parts of a commit that compaction may not have removed."""
-    for first, end in kept_of(ops, commit.first, commit.end):
-        yield replace(commit, first=first, end=end)
 
 
 @fact

@@ -1,20 +1,24 @@
 """
 What compaction may have removed: below an offset up to which a broker compacted, each record with a newer one.
 
-A record without a key, and the newest of its key, may not be gone. What nobody saw is taken for removable, and so
-is a record of a key of which another one was sent and seen nowhere, as that may have been the newer one.
-Source:  Kafka, LogCleaner; harness/keys.py, which says how a value tells its key.
+A record without a key may not be gone, nor the newest committed one of its key. Where nobody saw a committed
+record, it may have been a newer one of any key, so that every record below it with a key may be gone.
+Source:  Kafka, LogCleaner; KAFKA-13194; harness/keys.py, which says how a value tells its key.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from checkers.facts.acked import ACKS_ALL, Acked, acked_records, written_by
+from checkers.facts.committed import Commit, commit_of, commits_of
+from checkers.facts.copies import copies_of
+from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact
 from checkers.facts.polls import first_polls, shown_by_reads
-from checkers.facts.sent import sent_values
 from checkers.facts.view import final_logs
 from harness.events import LogCleaned
 from harness.keys import key_of
@@ -23,17 +27,17 @@ from harness.model import Op, events_of, ranges_of
 
 class _Known(NamedTuple):
     """
-    What is known of a partition's records.
+    What is known of a partition's committed records.
 
     Attributes:
         values: the values that were seen at each offset.
         newest: key -> the highest offset at which one of its records was seen.
-        doubtful: the keys of which a record was sent, may have been appended, and was seen nowhere.
+        unseen: the highest offset of a committed record that was not seen, -1 for none.
     """
 
     values: Mapping[int, frozenset[str]]
     newest: Mapping[str, int]
-    doubtful: frozenset[str]
+    unseen: int
 
 
 @fact
@@ -45,10 +49,7 @@ def compacted_before(ops: Sequence[Op]) -> int:
 def may_be_removed(ops: Sequence[Op], offset: int, value: str) -> bool:
     """Return True if compaction may have removed this record from any log; offset -1: it is not known."""
     key = key_of(value) if offset < compacted_before(ops) else None
-    if key is None:
-        return False
-    known = _known(ops)
-    return known.newest.get(key, -1) > offset or key in known.doubtful
+    return key is not None and max(_known(ops).newest.get(key, -1), _known(ops).unseen) > offset
 
 
 def may_be_gap(ops: Sequence[Op], offset: int) -> bool:
@@ -59,7 +60,7 @@ def may_be_gap(ops: Sequence[Op], offset: int) -> bool:
 
 
 def kept_of(ops: Sequence[Op], first: int, end: int) -> list[tuple[int, int]]:
-    """Return the ranges of offsets, from `first` to before `end`, at which compaction may have removed nothing."""
+    """Return the ranges of offsets, from `first` to before `end`, where compaction may have removed nothing."""
     below = min(end, max(first, compacted_before(ops)))
     known = _offsets(ops)
     some = known[bisect_left(known, first) : bisect_left(known, below)]
@@ -72,6 +73,23 @@ def kept_of(ops: Sequence[Op], first: int, end: int) -> list[tuple[int, int]]:
 
 
 @fact
+def kept_commits(ops: Sequence[Op]) -> list[Commit]:
+    """Return the commits without what was deleted or compacted at any time: nobody may ask for that."""
+    gone, commits = deleted_before(ops), commits_of(ops)
+    if gone:
+        commits = [replace(each, first=max(each.first, gone)) for each in commits if each.end > gone]
+    if not compacted_before(ops):
+        return commits
+    return [part for each in commits for part in _kept(ops, each)]
+
+
+def _kept(ops: Sequence[Op], commit: Commit) -> Iterator[Commit]:
+    """Yield the parts of a commit that compaction may not have removed."""
+    for first, end in kept_of(ops, commit.first, commit.end):
+        yield replace(commit, first=first, end=end)
+
+
+@fact
 def _offsets(ops: Sequence[Op]) -> Sequence[int]:
     return sorted(_known(ops).values)
 
@@ -80,25 +98,30 @@ def _offsets(ops: Sequence[Op]) -> Sequence[int]:
 def _known(ops: Sequence[Op]) -> _Known:
     values: dict[int, set[str]] = {}
     newest: dict[str, int] = {}
-    placed: set[str] = set()
-    for offset, value in _seen(ops):
+    for offset, value in _seen(ops) if compacted_before(ops) else ():
         values.setdefault(offset, set()).add(value)
-        placed.add(value)
         key = key_of(value)
         if key is not None:
             newest[key] = max(offset, newest.get(key, -1))
-    lost = (value for value, sent in sent_values(ops).items() if sent.appends_max and value not in placed)
-    doubtful = frozenset(key for key in map(key_of, lost) if key is not None)
-    return _Known({offset: frozenset(found) for offset, found in values.items()}, newest, doubtful)
+    unseen = (offset for each in commits_of(ops) for offset in range(each.first, each.end) if offset not in values)
+    return _Known({at: frozenset(found) for at, found in values.items()}, newest, max(unseen, default=-1))
 
 
 def _seen(ops: Sequence[Op]) -> Iterator[tuple[int, str]]:
-    """Yield where values were acknowledged, shown, or found at the end."""
-    for value, sent in sent_values(ops).items():
-        for offset in sent.acked:
-            yield offset, value
+    """Yield where committed values were acknowledged or shown, and what final logs hold."""
+    for acked in acked_records(ops):
+        if acked.offset >= 0 and (acked.record.acks == ACKS_ALL or _is_committed(ops, acked)):
+            yield acked.offset, acked.value
     yield from first_polls(ops)
     yield from shown_by_reads(ops)
     for log in final_logs(ops).values():
         for offset, record in log.records.items():
             yield offset, record.value
+
+
+def _is_committed(ops: Sequence[Op], acked: Acked) -> bool:
+    """Return True if a high watermark passed an acknowledged record, or no broker tells of its own."""
+    written = written_by(ops, acked)
+    if written is None:
+        return not copies_of(ops).reported
+    return commit_of(ops, acked.offset, written.index) is not None

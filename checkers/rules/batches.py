@@ -17,13 +17,13 @@ from harness.model import Anomaly, Kind, Op, events_of
 KINDS: Final = (
     Definition(
         kind=Kind.INCOMPLETE,
-        formula="a batch of a final log with {offsets of its records} != {base, …, last} without what compaction may have removed, or base below "
-        "the first offset of its segment; or a snapshot with log_end_offset != max(last + 1 of its batches, "
-        "log_start_offset), or log_start_offset > log_end_offset, or high_watermark > every end that the log ever "
-        "had; or a batch of a message format below 2 with an epoch >= 0",
+        formula="a batch of a final log with {offsets of its records} != {base, …, last}, less what compaction "
+        "may have removed, or base below the first offset of its segment; or a snapshot with log_end_offset != "
+        "max(last + 1 of its batches, log_start_offset), or log_start_offset > log_end_offset, or high_watermark "
+        "> every end that the log ever had; or a batch of a message format below 2 with an epoch >= 0",
         words="A log claims offsets that it does not hold: records are missing inside a batch, or the end or the "
-        "high watermark's checkpoint lies where no batch is. Compaction may remove a record alone that has a newer "
-        "one of its key. Or a batch claims an epoch that its message format cannot hold.",
+        "high watermark's checkpoint lies where no batch is. Compaction may remove a record only if a newer one "
+        "of its key is there. Or a batch claims an epoch that its message format cannot hold.",
         evidence="log: snapshot, batch; broker: append, truncate, recovered, printed; nemesis: faults",
         unchecked="A log with problems is unreadable; batches whose records could not be read are not judged.",
         source="Apache Kafka, DefaultRecordBatch.java (lastOffsetDelta, record count); KAFKA-6361, case 3",

@@ -16,7 +16,8 @@ import numpy as np
 
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records, last_fetch, written_by
-from checkers.facts.committed import Commit, kept_commits
+from checkers.facts.committed import Commit
+from checkers.facts.compacted import kept_commits
 from checkers.facts.copies import copied, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states

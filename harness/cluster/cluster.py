@@ -245,6 +245,10 @@ class Cluster:
         """Return the log start offset in a replica's files, -1 if there is no log."""
         return self.main.log_start(name)
 
+    def compacted(self, name: str) -> int:
+        """Return the offset up to which a replica's log was compacted last, 0 if it was not."""
+        return self.main.compacted(name)
+
     def checkpoint(self, name: str) -> int:
         """Return the high watermark in a replica's checkpoint file, -1 if there is none."""
         return self.main.checkpoint(name)

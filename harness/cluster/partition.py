@@ -18,6 +18,7 @@ from harness.events import (
     Event,
     Follower,
     Leader,
+    LogCleaned,
     LogStart,
     Printed,
     Repaired,
@@ -32,7 +33,7 @@ from harness.workload.plan import Place
 # The events that `note` understands.
 NOTED: Final = (
     *(Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded),
-    *(Corrupt, LogStart, Repaired, Truncate),
+    *(Corrupt, LogCleaned, LogStart, Repaired, Truncate),
 )
 
 
@@ -56,6 +57,7 @@ class Partition:
     exited: Collection[str]
     _leads_in: dict[str, int] = field(default_factory=dict)
     _heard: dict[str, int] = field(default_factory=dict)
+    _compacted: dict[str, int] = field(default_factory=dict)
     _stuck: set[str] = field(default_factory=set)
     _awaiting: set[str] = field(default_factory=set)
     # Node -> the first offsets of the batches that it reported as damaged, and has not copied again.
@@ -141,6 +143,8 @@ class Partition:
                 self._damaged.setdefault(name, set()).add(base)
             case Repaired(base=base):
                 self._damaged.get(name, set()).discard(base)
+            case LogCleaned(upto=upto):
+                self._compacted[name] = upto
             case Truncate(to=to):
                 self._damaged[name] = {base for base in self._damaged.get(name, ()) if base < to}
             case LogStart(to=to):
@@ -155,6 +159,10 @@ class Partition:
                 self._awaiting.add(name)
             case Commanded(error=0) as command:
                 self._note_command(command)
+
+    def compacted(self, name: str) -> int:
+        """Return the offset up to which a node said last that it compacted its log, 0 if it did not."""
+        return self._compacted.get(name, 0)
 
     def starts(self, name: str) -> None:
         """Forget that a node was stuck: it is being started."""

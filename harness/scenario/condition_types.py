@@ -109,6 +109,15 @@ class LogStarts(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Compacted(Statement):
+    """The node has compacted its log up to this offset or further."""
+
+    node: str
+    offset: Offset
+    FORM: ClassVar[Form] = (Word("compacted"), _NODE, Word(">="), Slot("offset", OFFSET))
+
+
+@dataclass(frozen=True, slots=True)
 class Settled(Statement):
     """The node has caught up with the leader, is stuck, or ended by itself."""
 
@@ -252,6 +261,7 @@ ConditionOfNode: TypeAlias = (
     | Gone
     | Checkpoint
     | LogStarts
+    | Compacted
     | LogEnds
     | Settled
     | Heard
@@ -276,6 +286,7 @@ CONDITIONS: Final[tuple[type[Statement], ...]] = (
     Checkpoint,
     LogEnds,
     LogStarts,
+    Compacted,
     Settled,
     Acked,
     OneBatch,

@@ -12,6 +12,7 @@ from harness.scenario.condition_types import (
     Asked,
     Awaiting,
     Checkpoint,
+    Compacted,
     Condition,
     ConditionOfLink,
     ConditionOfNode,
@@ -124,6 +125,8 @@ class Conditions:
                 return cluster.log_end(node) == self._record_offsets.number(offset)
             case LogStarts(node, offset):
                 return cluster.log_start(node) >= self._record_offsets.number(offset)
+            case Compacted(node, offset):
+                return cluster.compacted(node) >= self._record_offsets.number(offset)
             case Registered(node):
                 return cluster.zookeeper_view.registered(node) != 0
             case Gone(node):
