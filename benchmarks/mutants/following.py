@@ -288,7 +288,7 @@ MUTANTS: Final = (
         category=Category.PROTOCOL,
         sentence="After a power loss the checkpoint is believed where it contradicts the batches.",
         breaks="KIP-101, Unclean Shutdown: the epochs are those of the log",
-        edits=(("cache.entries = _uncontradicted(cache.entries, runs, log_end_offset)\n", "\n"),),
+        edits=(("cache.entries = _uncontradicted(cache.entries, runs, ends)\n", "\n"),),
     ),
     Mutant(
         name="one-missing-epoch-rebuilt",

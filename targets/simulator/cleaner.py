@@ -53,8 +53,9 @@ class Cleaner:
         for batch in _batches(closed):
             newest |= {key: offset for offset, key in _keyed(batch)}
         found: list[Replacing] = []
+        last = max((batch.last_offset for batch in _batches(closed)), default=-1)
         for group in _groups(closed, bytes_max):
-            new = _cleaned(group, newest)
+            new = _cleaned(group, newest, last)
             if len(group) > 1 or new.size < group[0].size:
                 found.append((group, new))
         self._clean_to = end
@@ -62,18 +63,15 @@ class Cleaner:
         return found, Cleaned(read, upto=end, size=gone)
 
 
-def _cleaned(group: Sequence[Segment], newest: Mapping[str, int]) -> Segment:
-    """Return a file with what stays of some: its last batch stays, if only empty."""
+def _cleaned(group: Sequence[Segment], newest: Mapping[str, int], last: int) -> Segment:
+    """Return a file with what stays of some; the batch that ends at `last` stays, if only empty."""
     new = Segment(base_offset=group[0].base_offset, named=True)
-    batches = list(_batches(group))
-    for batch in batches:
+    for batch in _batches(group):
         records = content_of(batch.payload).records
         gone = {offset for offset, key in _keyed(batch) if newest[key] > offset}
         kept = [delta for delta, _, _ in records if batch.base_offset + delta not in gone]
-        if gone and (kept or batch is batches[-1]):
-            new.append(with_only(batch, kept))
-        elif kept or batch is batches[-1]:
-            new.append(batch)
+        if kept or batch.last_offset == last:
+            new.append(with_only(batch, kept) if gone else batch)
     new.flush()
     new.gone_bytes = sum(segment.size + segment.gone_bytes for segment in group) - new.size
     return new

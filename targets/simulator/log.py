@@ -9,8 +9,10 @@ Source:  Kafka, UnifiedLog and LocalLog; docs/power-loss.md.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TypeAlias
 from zlib import crc32
 
@@ -204,14 +206,10 @@ class SimLog:
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
-        position = self._bytes_deleted
-        for segment in self.segments:
-            before = segment.index_of(offset)
-            position += sum(batch.size for batch in segment.batches[:before])
-            if before < len(segment.batches):
-                break
-            position += segment.gone_bytes
-        return position
+        at = max(0, bisect_right(self.segments, offset, key=attrgetter("base_offset")) - 1)
+        before = sum(segment.size + segment.gone_bytes for segment in self.segments[:at])
+        batches = self.segments[at].batches[: self.segments[at].index_of(offset)]
+        return self._bytes_deleted + before + sum(batch.size for batch in batches)
 
     def files(self) -> tuple[File, ...]:
         """Return the files of the log, the oldest first."""

@@ -13,6 +13,7 @@ from benchmarks.mutants import (
     MUTANTS,
     WITHOUT,
     commanding,
+    compacting,
     controlling,
     deleting,
     following,
@@ -24,7 +25,7 @@ from benchmarks.mutants import (
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting)
+PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, compacting)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

@@ -3,8 +3,8 @@ Compaction of record batches: of each key the newest record stays; offsets and l
 
 A batch of which some records stay is written again with those alone: its base offset, last offset, epoch, producer
 and codec stay, so that offsets and the ends of epochs are what they were, and gaps are all that one sees of it.
-A batch without a record is left out, unless it is its producer's last one, or the last one of its file: it stays
-empty there, since the next sequence number and the end of the log are told by it (KAFKA-17076).
+A batch without a record is left out, unless it is its producer's last one, or the last one that is cleaned: then
+it stays, empty. The next sequence number is told by it, and followers reach the log's end by it (KAFKA-17076).
 A tombstone, a record whose value is null, stays like any other until the log was cleaned once more and its file is
 older than a delay.
 A record without a key stays for ever; Apache Kafka refuses to append one to a compacted topic. Entries of old
@@ -86,7 +86,7 @@ def clean(batch: Payload, newest: Newest, *, drop_tombstones: bool, is_last: boo
     Return what is to be stored of a batch: it, the same object, or another one with fewer records, or None.
 
     Args:
-        is_last: it is the last one of its file, and stays, if only empty.
+        is_last: it is the last one that is cleaned, and stays, if only empty.
     """
     header = _cleanable(batch)
     records = None if header is None else _records(header, batch)

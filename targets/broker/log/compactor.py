@@ -3,6 +3,7 @@ Cleaning of a log's files, in steps that read a bounded number of bytes each.
 
 A cleaning first reads the closed files that were not cleaned yet, and learns the newest offset of each key. Then
 it writes neighbouring files again, as many as fit into one, without the records that have a newer one.
+Of files that hold nothing any more one stays, empty: their neighbour takes it in with the next cleaning.
 A file is written as `.cleaned`, flushed, and renamed `.swap`, durably: from then on recovery finishes what a
 crash interrupts. The files that it replaces are removed, it takes the first one's name, and that is made durable.
 How far a log was cleaned is not written down: after a start all closed files count as not cleaned, which costs
@@ -99,11 +100,12 @@ class Compactor:
                 break
         horizon = cleaned[-1].latest - delete_retention_ms if cleaned else None
         old = {segment for segment in cleaned if horizon is not None and segment.latest <= horizon}
+        last = max((segment.index.last.last_offset for segment in closed if segment.index.last), default=-1)
         for group in _groups(closed, self._options.segment_bytes):
             path = self._directory / cleaning_name(group[0].base_offset, CLEANED)
             try:
                 with path.open("xb", buffering=0) as file:
-                    yield from _write(file, group, newest, old)
+                    yield from _write(file, group, newest, old, last)
                     os.fsync(file.fileno())
                     size = file.tell()
                 if len(group) > 1 or size < group[0].size:
@@ -133,15 +135,15 @@ class Compactor:
         self._gone += before - new.size
 
 
-def _write(file: BinaryIO, group: Sequence[Segment], newest: Newest, old: set[Segment]) -> Iterator[int]:
+def _write(
+    file: BinaryIO, group: Sequence[Segment], newest: Newest, old: set[Segment], last: int
+) -> Iterator[int]:
     """Write what stays of some files to one; yield how many bytes were read."""
-    last = max((segment.index.last.last_offset for segment in group if segment.index.last), default=-1)
     for segment in group:
         for batches in _batches(segment):
             for batch in batches:
-                kept = clean(
-                    batch.payload, newest, drop_tombstones=segment in old, is_last=batch.last_offset == last
-                )
+                is_last = batch.last_offset == last
+                kept = clean(batch.payload, newest, drop_tombstones=segment in old, is_last=is_last)
                 if kept is not None:
                     file.write(kept)
             yield sum(batch.size for batch in batches)

@@ -316,6 +316,17 @@ def deletes_what_no_follower_has(rules: Rules) -> bool:
     return bench.replica.log.start_offset > bench.replica.high_watermark
 
 
+def compacts_what_no_follower_has(rules: Rules) -> bool:
+    """A leader's log is compacted past what is committed (KAFKA-13194)."""
+    bench = leader_of(0, isr=(1, 2), rules=rules, compact=True, compaction_check_ms=1)
+    bench.request(produce())
+    bench.request(fetch(0, replica=2))
+    bench.pass_ms(1)
+    log = bench.replica.log
+    assert isinstance(log, MemoryLog)
+    return log.cleans[-1][0] > bench.replica.high_watermark
+
+
 def cannot_begin_where_its_leaders_log_does(rules: Rules) -> bool:
     """A follower's fetcher ends, because its leader's log starts inside a batch (KAFKA-6975)."""
     bench = Bench(rules)

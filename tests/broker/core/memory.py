@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from targets.broker.core.log_port import (
     NEVER_YET,
     AppendOrderError,
+    Cleaned,
     Damaged,
     DamagedError,
     File,
@@ -57,6 +58,9 @@ class MemoryLog:
     broken: bool = False
     hidden: bool = False
     rolls: int = 0
+    # Up to which offset it was to be cleaned, each time, and with how many bytes; what it answers, in this order.
+    cleans: list[tuple[int, int]] = field(default_factory=list)
+    cleaned: list[Cleaned] = field(default_factory=list)
 
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
         base = self.end_offset
@@ -142,6 +146,10 @@ class MemoryLog:
 
     def roll(self) -> None:
         self.rolls += 1
+
+    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+        self.cleans.append((upto, bytes_max))
+        return self.cleaned.pop(0) if self.cleaned else Cleaned()
 
     def first_offset_at(self, timestamp_ms: int) -> Moment:
         """Return the first batch that is not earlier; a batch's crc serves as its time here."""

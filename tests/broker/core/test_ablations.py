@@ -44,6 +44,7 @@ ABLATIONS = (
     Ablation(change="returning_leader=resumes", shows=harms.returns_to_lead_what_it_has_half_lost),
     Ablation(change="fence_broker_epoch=no", shows=harms.bounces_unseen),
     Ablation(change="delete_past_high_watermark=yes", shows=harms.deletes_what_no_follower_has),
+    Ablation(change="clean_past_high_watermark=yes", shows=harms.compacts_what_no_follower_has),
     Ablation(change="start_inside_batch=no", shows=harms.cannot_begin_where_its_leaders_log_does),
     Ablation(change="topic_identity=no", shows=harms.keeps_a_deleted_topics_records),
     Ablation(change="epoch_cut=past", shows=harms.walks_past_an_epoch_that_it_does_not_forget),

@@ -68,9 +68,10 @@ def test_kip_320_changed_exactly_the_fences() -> None:
     assert difference("kip279-2.0.1", "kip320") == dict.fromkeys(fences, ("no", "yes"))
 
 
-def test_kip_380_changed_only_who_sees_a_bounce_and_whether_a_topic_has_an_identity() -> None:
-    """Source: KIP-380; KIP-516, which came under the same name here."""
+def test_kip_380_changed_only_who_sees_a_bounce_whether_a_topic_has_an_identity_and_what_is_compacted() -> None:
+    """Source: KIP-380; KIP-516 and KAFKA-13194, which came under the same name here."""
     assert difference("kip320", "kip380") == {
+        "clean_past_high_watermark": ("yes", "no"),
         "fence_broker_epoch": ("no", "yes"),
         "topic_identity": ("no", "yes"),
     }

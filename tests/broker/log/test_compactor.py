@@ -120,15 +120,30 @@ def test_tombstone_goes_once_the_log_was_cleaned_and_its_file_is_old(tmp_path: P
     assert {4: ("b", "4"), 5: ("b", "5")} == held(log)
 
 
-def test_last_batch_of_a_file_stays_if_only_empty(tmp_path: Path) -> None:
-    """Source: KAFKA-17076."""
-    log = new_log(tmp_path / "d", segment_bytes=1)
-    append(log, [("a", "1")], [("a", "2")], [("a", "3")])
+def test_files_that_hold_nothing_any_more_become_one_that_a_neighbour_takes_in(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "d", segment_bytes=80)
+    append(log, [("a", "1")], [("a", "2")], [("a", "3")], [("b", "4")])
     clean_all(log)
-    assert {1: ("a", "2"), 2: ("a", "3")} == held(log)
-    assert [(0, 0, 0), (1, 1, 1), (2, 2, 1)] == [
-        (b.base_offset, b.last_offset, parse_header(b.payload).count) for b in all_of(log)
-    ]
+    assert {2: ("a", "3"), 3: ("b", "4")} == held(log)
+    assert [0, 1, 2, 3] == segment_offsets(log.directory)
+    append(log, [("b", "5")])
+    clean_all(log)
+    assert [0, 3, 4] == segment_offsets(log.directory)
+    assert {2: ("a", "3"), 3: ("b", "4"), 4: ("b", "5")} == held(log) == held(reopened(log))
+
+
+def test_last_batch_stays_if_only_empty_so_that_followers_reach_the_end(tmp_path: Path) -> None:
+    """A truncation has left a batch without a record as the last one. Source: KAFKA-17076."""
+    log = new_log(tmp_path / "d")
+    header = parse_header(keyed(("a", "1")).payload)
+    empty = build(replace(header, count=0, base_offset=1), b"")
+    append(log, [("b", "1")])
+    log.append_as_follower([batch_of(parse_header(empty), empty)])
+    append(log, [("a", "2")])
+    log.truncate_to(2, LeoAfterCut.TARGET)
+    log.roll()
+    clean_all(log)
+    assert [(0, 0), (1, 1)] == offsets(log.read(0, 2, 1 << 20))
 
 
 def test_producers_last_batch_stays_if_only_empty(tmp_path: Path) -> None:
