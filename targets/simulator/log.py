@@ -276,6 +276,7 @@ class SimLog:
         self._cleaner.cut(offset)
         active = self.segments[-1]
         active.cut_from(offset)
+        active.gone_bytes = 0  # what follows now begins where it ends
         self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
         self._start = min(self._start, self._end)
         self.changes += 1

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 import pytest
 
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.log import DataDir, FileLog, open_data_dir
+from targets.broker.log.batch import batch_of, build, parse_header
 from targets.broker.log.segment import segment_offsets
 from targets.simulator.disk import SimDisk
 from targets.simulator.log import SimLog
 from targets.simulator.records import make_batch, placed
 from tests.broker.log.batches import batch as real_batch
+from tests.broker.log.keyed import keyed
+from tests.kept import keep
 
 TP = TopicPartition("topic", 0)
 SEEDS = range(40)
@@ -46,10 +51,12 @@ class Twins:
         self.real: FileLog = self.data.create_log(TP)
         self.sim: SimLog = self.disk.create(TP)
 
+    weights: ClassVar = WEIGHTS
+
     def step(self) -> None:
         """Apply one random operation to both, and compare them."""
         chance = self._chance
-        what = chance.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0]
+        what = chance.choices(tuple(self.weights), tuple(self.weights.values()))[0]
         getattr(self, what)(chance)
         self.compare(chance)
 
@@ -117,6 +124,42 @@ class Twins:
             few = [shape(log.read(offset, end, room, at_least_one=False)) for log in (real, sim)]
             assert few[0] == few[1]
         assert real.position_of(offset) == sim.position_of(offset)
+
+
+class KeyedTwins(Twins):
+    """Twins of records with keys, each with its own form of them, which are compacted."""
+
+    weights: ClassVar = {**WEIGHTS, "clean": 4}
+
+    def lead(self, chance: Random) -> None:
+        pairs = [
+            ("k" + chance.choice("123"), "/" + "x" * chance.randint(0, 9)) for _ in range(chance.randint(1, 4))
+        ]
+        real, sim = keyed(*pairs), make_batch([key + value for key, value in pairs], timestamp_ms=0)
+        epoch = chance.randint(0, 5)
+        assert self.real.append_as_leader([real], epoch) == self.sim.append_as_leader([sim], epoch)
+
+    def follow(self, chance: Random) -> None:
+        """Append with a gap, as a follower does that copies from a compacted log."""
+        base = self.real.end_offset + chance.randint(0, 3)
+        real, sim = keyed(("k1", "/y")), make_batch(["k1/y"], timestamp_ms=0)
+        raw = build(replace(parse_header(real.payload), base_offset=base), bytes(real.payload[61:]))
+        copies = [batch_of(parse_header(raw), raw)], [placed(sim, base, -1)]
+        assert self.real.append_as_follower(copies[0]) == self.sim.append_as_follower(copies[1])
+
+    def clean(self, chance: Random) -> None:
+        upto = chance.randint(0, self.real.end_offset)
+        real, sim = self.real.clean(upto, 10**6, ALL), self.sim.clean(upto, 10**6, ALL)
+        assert real[1:] == sim[1:]
+
+
+@pytest.mark.parametrize("seeds", keep([SEEDS[:8], SEEDS[8:]], SEEDS[:8]), ids=["some seeds", "more seeds"])
+def test_simulated_log_is_compacted_as_the_log_on_files_is(tmp_path: Path, seeds: range) -> None:
+    for seed in seeds:
+        twins = KeyedTwins(tmp_path / str(seed), Random(seed), segment_bytes=200)
+        for _ in range(STEPS):
+            twins.step()
+        twins.data.close()
 
 
 @pytest.mark.parametrize("segment_bytes", [ALL, 200], ids=["one segment", "small segments"])
