@@ -12,6 +12,7 @@ from checkers.rules import (
     chain,
     checkpoint,
     committed,
+    compacted,
     contents,
     controllers,
     corrupt,
@@ -265,6 +266,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Logs that lost their oldest records before that was asked for, or had them again.",
         source="KIP-107; KAFKA-5634",
         kinds=deleted.KINDS,
+    ),
+    "compacted": Checker(
+        name="compacted",
+        needs=((Source.LOG,),),
+        rule=compacted.compacted,
+        doc="Logs that hold an older record of a key where they were compacted.",
+        source="Kafka, LogCleaner; KAFKA-6264",
+        kinds=compacted.KINDS,
     ),
     "generations": Checker(
         name="generations",

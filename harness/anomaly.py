@@ -83,6 +83,7 @@ class Kind(StrEnum):
     WRONG_HIGH_WATERMARK = "wrong-high-watermark"
     DELETED_EARLY = "deleted-early"
     UNDELETED = "undeleted"
+    NOT_COMPACTED = "not-compacted"
     WRONG_TOPIC = "wrong-topic"
     OLD_GENERATION = "old-generation"
     STUCK = "stuck"
@@ -165,6 +166,7 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.WRONG_HIGH_WATERMARK: Verdict.INVALID,
     Kind.DELETED_EARLY: Verdict.INVALID,
     Kind.UNDELETED: Verdict.INVALID,
+    Kind.NOT_COMPACTED: Verdict.INVALID,
     Kind.WRONG_TOPIC: Verdict.INVALID,
     Kind.OLD_GENERATION: Verdict.INVALID,
     Kind.STUCK: Verdict.HANG,

@@ -15,7 +15,8 @@ from typing import Final
 from checkers.facts.fact import fact
 from checkers.facts.moments import moments
 from checkers.facts.view import final_logs
-from harness.events import DeleteRecords, LogStart
+from harness.effect import Effect, nature_of
+from harness.events import DeleteRecords, Injection, LogStart, Stopped, Truncate
 from harness.model import Op, OpType, events_of
 
 # In place of an offset, in a request: all that is committed.
@@ -86,3 +87,13 @@ def _said(ops: Sequence[Op]) -> Mapping[str, tuple[list[int], list[int | None]]]
         whens.append(moment.op.index)
         highs.append(moment.after.high_watermark)
     return found
+
+
+def ended_since(ops: Sequence[Op], node: str, index: int, start: int) -> bool:
+    """Return True if the node's log ended below that offset, or was deleted, or lost its disk, since that op."""
+    if any(op.process == node and op.index > index and cut.end < start for op, cut in events_of(ops, Truncate)):
+        return True
+    if any(op.process == node and op.index > index for op, _ in events_of(ops, Stopped)):
+        return True
+    lost = ((op, fault) for op, fault in events_of(ops, Injection) if nature_of(op).effect is Effect.DISK_LOST)
+    return any(node in fault.nodes and op.index > index for op, fault in lost)

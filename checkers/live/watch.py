@@ -24,6 +24,7 @@ from harness.events import (
     Injection,
     Leader,
     LeaderAndIsr,
+    LogCleaned,
     LogStart,
     OfPartition,
     Produce,
@@ -133,6 +134,8 @@ class LiveCheck:
                 each.electable.start(op.process)
         if isinstance(event, LogStart):
             self._of(event).electable.deleted(event.to)
+        if isinstance(event, LogCleaned):  # which records went is left to the rules
+            self._of(event).forget()
         if not isinstance(event, SAID) or not isinstance(event, OfPartition):
             return None
         about = self._of(event)

@@ -11,11 +11,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.deleted import ASKED, FOLLOWED, asked_before, deleted_before, high_watermark_before
+from checkers.facts.deleted import (
+    ASKED,
+    FOLLOWED,
+    asked_before,
+    deleted_before,
+    ended_since,
+    high_watermark_before,
+)
 from checkers.facts.moments import anomaly, margin_ns, once
 from checkers.facts.view import at, final_logs
-from harness.effect import Effect, nature_of
-from harness.events import Injection, LogStart, Read, Snapshot, Stopped, Truncate
+from harness.events import LogStart, Read, Snapshot
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -103,17 +109,7 @@ def _forgotten(ops: Sequence[Op]) -> Iterator[Anomaly]:
             last[op.process] = op, move
     for node, (op, move) in sorted(last.items()):
         log = logs[node]
-        if log.start >= move.to or _ended_since(ops, node, op.index, move.to):
+        if log.start >= move.to or ended_since(ops, node, op.index, move.to):
             continue
         text = f"the final log of {node} starts at {log.start}; at {at(op)} it had been deleted up to {move.to}"
         yield anomaly(ops, Kind.UNDELETED, text, [op.index, log.index], [node], None, ((log.start, move.to),))
-
-
-def _ended_since(ops: Sequence[Op], node: str, index: int, start: int) -> bool:
-    """Return True if the node's log ended below that start, or was deleted, or lost its disk, since that op."""
-    if any(op.process == node and op.index > index and cut.end < start for op, cut in events_of(ops, Truncate)):
-        return True
-    if any(op.process == node and op.index > index for op, _ in events_of(ops, Stopped)):
-        return True
-    lost = ((op, fault) for op, fault in events_of(ops, Injection) if nature_of(op).effect is Effect.DISK_LOST)
-    return any(node in fault.nodes and op.index > index for op, fault in lost)

@@ -50,6 +50,7 @@ _WORST_FIRST: Final = (
     Kind.WRONG_HIGH_WATERMARK,
     Kind.DELETED_EARLY,
     Kind.UNDELETED,
+    Kind.NOT_COMPACTED,
     Kind.OLD_GENERATION,
     Kind.WRONG_TOPIC,
     Kind.EXITED,
