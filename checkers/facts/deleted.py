@@ -16,7 +16,7 @@ from checkers.facts.fact import fact
 from checkers.facts.moments import moments
 from checkers.facts.view import final_logs
 from harness.effect import Effect, nature_of
-from harness.events import DeleteRecords, Injection, LogStart, Stopped, Truncate
+from harness.events import DeleteRecords, Ended, Injection, LogStart, Stopped, Truncate
 from harness.model import Op, OpType, events_of
 
 # In place of an offset, in a request: all that is committed.
@@ -30,7 +30,7 @@ RETENTION: Final = ("retention-time", "retention-size")
 @fact
 def deleted_before(ops: Sequence[Op]) -> int:
     """Return the offset below which records were deleted on purpose at any time of the run, 0 for none."""
-    return max(asked_before(ops, None), retained_before(ops))
+    return max(asked_before(ops, None), retained_before(ops), unreported_before(ops))
 
 
 def asked_before(ops: Sequence[Op], index: int | None) -> int:
@@ -69,6 +69,21 @@ def retained_before(ops: Sequence[Op]) -> int:
         (move.to if high is None else min(move.to, high) for (_, move), high in zip(moves, highs, strict=True)),
         default=0,
     )
+
+
+@fact
+def unreported_before(ops: Sequence[Op]) -> int:
+    """
+    Return the highest offset at which logs start since a process that deletes by retention has failed, 0 for none.
+
+    A step whose last write failed reports nothing: neither does it say what it had deleted before that.
+    """
+    failed = {op.process: op.index for op, _ in events_of(ops, Ended)}
+    moves = [(op, move) for op, move in events_of(ops, LogStart)]
+    if not failed or not any(move.reason in RETENTION for _, move in moves):
+        return 0
+    followed = (move.to for op, move in moves if move.reason == FOLLOWED and op.index > min(failed.values()))
+    return max([*followed, *(log.start for node, log in final_logs(ops).items() if node in failed)], default=0)
 
 
 def high_watermark_before(ops: Sequence[Op], op: Op) -> int | None:

@@ -37,7 +37,7 @@ from harness.events import (
 from harness.model import HistoryError, Op, OpType, Source
 
 # The event of a log whose start moved.
-_MOVED: Final = "log-start"
+_MOVED: Final = frozenset({"log-start", "cleaned"})
 # Calls of clients that may be under way at once; of more, the oldest are forgotten, and their ends say nothing.
 CALLS_MAX: Final = 65_536
 # The host on which ops are recorded in the order in which they happened.
@@ -78,7 +78,7 @@ class LiveCheck:
             match op.source:
                 case Source.CLIENT:
                     return self._client(op)
-                case Source.BROKER if op.f in SAID_FS or op.f == _MOVED:
+                case Source.BROKER if op.f in SAID_FS or op.f in _MOVED:
                     return self._broker(op)
                 case Source.NEMESIS:
                     self._fault(op)
@@ -136,6 +136,7 @@ class LiveCheck:
             self._of(event).electable.deleted(event.to)
         if isinstance(event, LogCleaned):  # which records went is left to the rules
             self._of(event).forget()
+            self._of(event).electable.deleted(event.upto)
         if not isinstance(event, SAID) or not isinstance(event, OfPartition):
             return None
         about = self._of(event)
