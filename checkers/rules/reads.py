@@ -12,6 +12,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records
+from checkers.facts.compacted import may_be_gap
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, offsets_text
 from harness.events import LeaderAndIsr, Read
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
@@ -57,7 +58,7 @@ def reads(ops: Sequence[Op]) -> list[Anomaly]:
         since = begun.get(op.process, op.index)
         wrongs = [
             *_order(read),
-            *_skips(read, log),
+            *_skips(ops, read, log),
             *_short(ops, read, log, since),
             *_changed(ops, read, logs, log),
         ]
@@ -87,7 +88,7 @@ def _order(read: Read) -> Iterator[_Wrong]:
         yield f"shows what is not below its high watermark, {read.high_watermark}:", tuple(above), ()
 
 
-def _skips(read: Read, log: FinalLog | None) -> Iterator[_Wrong]:
+def _skips(ops: Sequence[Op], read: Read, log: FinalLog | None) -> Iterator[_Wrong]:
     """Yield offsets below the read's high watermark that it does not show, and the leader's log holds."""
     if log is None:
         return
@@ -99,6 +100,7 @@ def _skips(read: Read, log: FinalLog | None) -> Iterator[_Wrong]:
         for offset in sorted(log.records)
         if low <= offset < (read.high_watermark or 0) and offset not in shown and offset not in control
     ]
+    skipped = [offset for offset in skipped if not may_be_gap(ops, offset)]
     if skipped:
         yield f"does not show, below its high watermark {read.high_watermark},", tuple(skipped), (log.index,)
 

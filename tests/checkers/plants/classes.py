@@ -364,6 +364,19 @@ TOPICS: Final[dict[str, tuple[Pair, ...]]] = {
     ),
 }
 
+COMPACTION: Final[dict[str, tuple[Pair, ...]]] = {
+    "compaction removed the newest record of a key": (
+        "compaction-took-the-newest",
+        "compaction-took-the-newest-of-one",
+        ("compaction-took-the-newest-of-the-leader", "compaction-lawful"),
+    ),
+    "an older record is there where compaction had left one of its key": (
+        ("compaction-undone", "compaction-lawful"),
+        "compaction-left-the-older",
+        ("compaction-left-the-older-of-two", "compaction-lawful"),
+    ),
+}
+
 CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     name: tuple((pair, f"{pair}-lawful") if isinstance(pair, str) else pair for pair in pairs)
     for group in (
@@ -374,6 +387,7 @@ CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         HIGH_WATERMARKS,
         LOGS,
         CLIENTS,
+        COMPACTION,
         READERS,
         HISTORIES,
         TOPICS,
