@@ -181,7 +181,7 @@ def build(header: Header, records: bytes) -> bytes:
         header.count,
     )
     whole = bytearray(_HEADER.pack(*fields) + records)
-    _CRC.pack_into(whole, _CRC_AT, crc_of(whole))
+    _CRC.pack_into(whole, _CRC_AT, crc_of(memoryview(whole)))
     return bytes(whole)
 
 

@@ -1,0 +1,77 @@
+"""What compaction may remove, and what it has to: bugs that the oracles name, and a sound world without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from targets.broker.core import compaction
+from targets.simulator import cleaner
+from targets.simulator.client import SimClient
+from targets.simulator.oracles import Oracles, Rule
+from targets.simulator.world import World
+from tests.simulator.oracles.planted import log_of, patch, sentence_of, watched
+from tests.simulator.worlds import TOPIC
+
+SETTINGS = {"compact": True, "compaction_check_ms": 10}
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def compacted(plant: Callable[[], None] = lambda: None) -> tuple[World, Oracles]:
+    """Return a world that has run for a while with records of two keys, from offset 3 on, each in its own file."""
+    world, oracles = watched(settings=SETTINGS, segment_bytes=1)
+    plant()
+    client = SimClient(world)
+    client.produce(TOPIC, 0, "m", ["k0/m.0", "k1/m.1", "k0/m.2", "k0/m.3", "k1/m.4"], acks=-1, singly=True)
+    world.run(0.5)
+    return world, oracles
+
+
+def test_sound_compaction_is_silent_and_leaves_the_newest_of_each_key() -> None:
+    world, oracles = compacted()
+    for name in "ABC":
+        assert [0, 2, 4, 6, 7] == [batch.base_offset for batch in log_of(world, name).batches]
+    assert {} == oracles.violations
+
+
+def _takes_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of(original: Any, group: Any, newest: Mapping[str, int], last: int) -> Any:
+        return original(group, dict.fromkeys(newest, 1 << 40), last)
+
+    patch(monkeypatch, cleaner, "_cleaned", all_of)
+
+
+def _leaves_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_of(original: Any, group: Any, newest: Mapping[str, int], last: int) -> Any:
+        return original(group, dict.fromkeys(newest, -1), last)
+
+    patch(monkeypatch, cleaner, "_cleaned", none_of)
+
+
+def _begins_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    patch(monkeypatch, compaction, "begin", lambda _original, _core: None)
+
+
+@pytest.mark.parametrize(
+    ("plant", "rule", "says"),
+    [
+        (_takes_all, Rule.COMMITTED, "was committed at offset"),
+        (_leaves_all, Rule.DUE, "has compacted log-0 up to"),
+        (_begins_no_more, Rule.DUE, "compacts its logs no more"),
+    ],
+)
+def test_planted_bug_is_named(plant: Plant, rule: Rule, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, oracles = compacted(lambda: plant(monkeypatch))
+    assert says in sentence_of(oracles, rule)
+
+
+def test_nothing_is_excused_where_logs_are_not_compacted() -> None:
+    world, oracles = watched(segment_bytes=1)
+    SimClient(world).produce(TOPIC, 0, "m", ["k0/m.0", "k0/m.1"], acks=-1, singly=True)
+    log = log_of(world, "B")
+    log.segments[2].batches.clear()
+    log.changes += 1
+    world.run(0.5)
+    assert "k0/m.0" in " ".join(each.sentence for each in oracles.violations.values())
