@@ -54,6 +54,7 @@ epoch rises
 checkpoint A = end(m1)
 checkpoint A >= 12
 start A >= end(m1)
+compacted A >= end(m1)
 log A = start(m2)
 settled A
 acked m1

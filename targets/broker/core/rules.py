@@ -6,6 +6,7 @@ changed is the difference between `hw` and `kip101` below, and nowhere else: the
 asks which protocol it runs.
 Source:  KIP-101, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3; KAFKA-6361, 6857,
          6880, 7128, 7164, 7415, 7786.
+Length:  one table, each rule with its values and the protocols that have them.
 """
 
 from __future__ import annotations

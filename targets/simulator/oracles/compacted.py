@@ -37,8 +37,8 @@ class Compaction:
             yield None, f"{name} compacts its logs no more"
         for effect in effects:
             if type(effect) is Observe and effect.f == "cleaned":
-                tp = TopicPartition(effect.value["topic"], effect.value["partition"])
-                yield from self._left(name, tp, effect.value["upto"])
+                told = dict(effect.value)
+                yield from self._left(name, TopicPartition(told["topic"], told["partition"]), told["upto"])
 
     def _left(self, name: str, tp: TopicPartition, upto: int) -> Iterator[tuple[TopicPartition, str]]:
         """Yield a key of which a log has two records in what was compacted."""
