@@ -50,7 +50,7 @@ def sent_to(steps: Steps) -> list[str]:
     """Return the values that a node received from producers."""
     asked = [event.request for event in steps.of(Received) if isinstance(event.request, ProduceRequest)]
     batches = [batch for request in asked for part in request.partitions for batch in part.batches]
-    return [value for batch in batches for _, value in content_of(batch.payload).records]
+    return [value for batch in batches for _, _, value in content_of(batch.payload).records]
 
 
 def test_what_a_killed_process_had_sent_arrives_and_its_answer_does_not() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.logdir.scan import scan_partition
 from targets.simulator.disk import scan
 from targets.simulator.log import SimLog
-from targets.simulator.records import content_of, make_batch, placed
+from targets.simulator.records import content_of, make_batch, placed, with_only
 from tests.logdir import build
 from tests.simulator.worlds import TP
 
@@ -16,7 +16,20 @@ def test_batch_counts_its_records_from_zero_and_has_no_epoch() -> None:
     batch = make_batch(["a", "b", "c"], codec="gzip", timestamp_ms=5)
     assert (0, 2, 3, -1) == (batch.base_offset, batch.last_offset, batch.next_offset, batch.leader_epoch)
     content = content_of(batch.payload)
-    assert ("gzip", 5, ["a", "b", "c"]) == (content.codec, content.timestamp_ms, [v for _, v in content.records])
+    values = [(delta, value) for delta, _, value in content.records]
+    assert ("gzip", 5, [(0, "a"), (1, "b"), (2, "c")]) == (content.codec, content.timestamp_ms, values)
+
+
+def test_compacted_batch_keeps_its_offsets_and_some_records() -> None:
+    batch = placed(make_batch(["a", "b", "c"], timestamp_ms=5), 7, 3)
+    left = with_only(batch, {1})
+    assert (7, 9, 3) == (left.base_offset, left.last_offset, left.leader_epoch)
+    assert (3, [(1, "b")]) == (
+        content_of(left.payload).count,
+        [(delta, value) for delta, _, value in content_of(left.payload).records],
+    )
+    assert left.size < batch.size
+    assert make_batch(["b"], timestamp_ms=5).size == left.size
 
 
 def test_placed_batch_keeps_its_checksum_and_payload() -> None:

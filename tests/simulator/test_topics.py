@@ -92,7 +92,7 @@ def records(world: World, name: str) -> list[str]:
     log = world.nodes[name].disk.logs.get(TP)
     if log is None or log.deleted:
         return []
-    return [value for batch in log.batches for _, value in content_of(batch.payload).records]
+    return [value for batch in log.batches for _, _, value in content_of(batch.payload).records]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
