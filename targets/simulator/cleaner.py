@@ -34,10 +34,12 @@ class Cleaner:
         """Try again, whatever was damaged."""
         self._damaged = False
 
-    def cut(self, offset: int) -> None:
-        """Note that the log was cut there."""
+    def cut(self, offset: int) -> bool:
+        """Note that the log is cut; return True if records below may be gone for the sake of others past it."""
         self._damaged = False
-        self._clean_to = min(self._clean_to, offset)
+        past = self._clean_to > offset
+        self._clean_to = 0 if past else self._clean_to
+        return past
 
     def clean(self, segments: Sequence[Segment], upto: int, bytes_max: int) -> tuple[list[Replacing], Cleaned]:
         """Return what is to be replaced, and what to say of it; files are as large as bytes_max."""

@@ -273,7 +273,8 @@ class SimLog:
         self.kept_start = min(self.kept_start, offset)
         while self.segments[-1].base_offset > offset:
             self.remove_last_segment()
-        self._cleaner.cut(offset)
+        if self._cleaner.cut(offset):
+            leo = LeoAfterCut.PHYSICAL
         active = self.segments[-1]
         active.cut_from(offset)
         active.gone_bytes = 0  # what follows now begins where it ends

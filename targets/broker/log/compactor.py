@@ -61,14 +61,24 @@ class Compactor:
             self._work = self._cleaning(segments, closed, delete_retention_ms)
         return self._step(bytes_max)
 
-    def abandon(self, offset: int | None = None) -> None:
-        """Drop a cleaning that is under way; above that offset nothing is clean any more."""
+    def abandon(self, offset: int | None = None) -> bool:
+        """
+        Drop a cleaning that is under way.
+
+        Args:
+            offset: where the log is about to be cut, None if it is not.
+
+        Returns:
+            True if records below it may have been removed for the sake of others at or past it: then nothing counts
+            as clean any more.
+        """
         self._damaged = False
-        if offset is not None:
-            self._clean_to = min(self._clean_to, offset)
+        past = offset is not None and self._clean_to > offset
+        self._clean_to = 0 if past else self._clean_to
         if self._work is not None:
             self._work.close()  # type: ignore[attr-defined]
             self._work = None
+        return past
 
     def _step(self, bytes_max: int) -> Cleaned:
         assert self._work is not None, "a step of no cleaning"

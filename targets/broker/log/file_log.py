@@ -258,7 +258,8 @@ class FileLog:
         Remove every batch whose last offset is `offset` or later; return the new log end offset.
 
         With TARGET the log ends at `offset`, even if a batch that straddles it is removed whole and leaves a hole;
-        with PHYSICAL it ends where the last remaining batch ends.
+        with PHYSICAL it ends where the last remaining batch ends, as it does if compaction removed what was behind
+        that batch for the sake of records that go now.
         Source:  Kafka, LocalLog.truncateTo; KAFKA-6361.
         """
         if offset >= self._end:
@@ -269,7 +270,8 @@ class FileLog:
         self._segments[self._segment_at(offset)].index.require(offset)
         with whole(self.tp, "a truncation"):
             self._options.before_cut(self.tp, offset)
-            self._compactor.abandon(offset)
+            if self._compactor.abandon(offset):
+                leo = LeoAfterCut.PHYSICAL
             while self._segments[-1].base_offset > offset:
                 self._remove_last_segment()
             active = self._segments[-1]

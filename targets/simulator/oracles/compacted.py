@@ -67,7 +67,7 @@ class Compacted:
         self._records = records
         self._committed = committed
         self._newest: dict[str, int] = {}
-        self._known = 0
+        self._known: list[int] = []  # what `_newest` was made of
 
     def complete(self, records: list[int]) -> None:
         """Put into a log's records those that compaction may have removed, as they were committed."""
@@ -84,14 +84,10 @@ class Compacted:
         return key is not None and self._newest_of(key) > offset
 
     def _newest_of(self, key: str) -> int:
-        if self._known > len(self._committed):
-            self._newest.clear()
-            self._known = 0
-        for offset in range(self._known, len(self._committed)):
-            each = self._key_at(offset)
-            if each is not None:
-                self._newest[each] = offset
-        self._known = len(self._committed)
+        if self._known != self._committed:
+            self._known = list(self._committed)
+            keys = map(self._key_at, range(len(self._known)))
+            self._newest = {each: offset for offset, each in enumerate(keys) if each is not None}
         return self._newest.get(key, -1)
 
     def _key_at(self, offset: int) -> str | None:

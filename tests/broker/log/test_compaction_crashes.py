@@ -153,11 +153,12 @@ class CompactedLog(RuleBasedStateMachine):
         to = start + round(share * (end - start))
         inside = [b for b in self.log.read(start, end, ALL) if b.base_offset < to <= b.last_offset]
         gone = inside[0].base_offset if inside else to
-        self.log.truncate_to(to, LeoAfterCut.TARGET)
-        if self.cache.truncate_from_end(to):
+        end = self.log.truncate_to(to, LeoAfterCut.TARGET)
+        assert end == to or (end < to and not self.log.read(end, to, ALL))
+        if self.cache.truncate_from_end(end):
             self.log.write_epochs(self.cache.entries, flush=True)
         self.records = {offset: pair for offset, pair in self.records.items() if offset < gone}
-        self.epochs = {epoch: first for epoch, first in self.epochs.items() if first < to}
+        self.epochs = {epoch: first for epoch, first in self.epochs.items() if first < end}
         self.epoch += 1  # a log that was cut goes on in another epoch
 
     @rule(share=st.floats(0, 1))
