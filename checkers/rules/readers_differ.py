@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from checkers.definition import Definition
+from checkers.facts.compacted import may_be_removed
 from checkers.facts.moments import anomaly
 from checkers.facts.polls import Shown, first_polls, leaders_log, shown_by_reads, twice_polled, values_at
 from checkers.facts.sent import sent_values
@@ -82,6 +83,8 @@ def _is_excused(ops: Sequence[Op], shown: Shown) -> bool:
     if judged is not None:
         return VERDICT_OF[judged.loss.kind] is not Verdict.INVALID
     held = log.records.get(shown[0])
+    if (held is None or held.value != shown[1]) and may_be_removed(ops, *shown):
+        return True  # whether it was lost, or compacted, is not told any more
     return shown not in first_polls(ops) and (held is None or held.value != shown[1])
 
 

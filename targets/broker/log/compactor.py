@@ -69,8 +69,8 @@ class Compactor:
             offset: where the log is about to be cut, None if it is not.
 
         Returns:
-            True if records below it may have been removed for the sake of others at or past it: then nothing counts
-            as clean any more.
+            True if records below it may have been removed for the sake of others at or past it: then nothing
+            counts as clean any more.
         """
         self._damaged = False
         past = offset is not None and self._clean_to > offset

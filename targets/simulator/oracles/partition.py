@@ -289,7 +289,8 @@ class PartitionOracle:
         excused = self._excused | self.replicas.taken[member]
         for offset, number in enumerate(self.committed[self.start :], start=self.start):
             held = records[offset] if offset < len(records) else None
-            if number not in (held, HOLE) and number not in excused:
+            gone = number in excused or self.compacted.may_remove(offset)
+            if number not in (held, HOLE) and not gone:
                 instead = "where its log ends" if held is None else f"which holds {self.records.name(held)} there"
                 if held is None and offset > len(records):
                     instead = f"whose log ends at {len(records)}"
