@@ -216,7 +216,7 @@ def machine(examples: int) -> None:
 
 
 def test_compacted_log_is_as_its_model_whatever_is_done_and_wherever_it_crashes() -> None:
-    machine(15)
+    machine(10)
 
 
 @exhaustive
