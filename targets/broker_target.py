@@ -14,8 +14,8 @@ from harness.model import UsageError
 from harness.registry import pick
 from harness.scenario.variant import present_name
 from targets.broker.config import SECRET_VARIABLE
+from targets.broker.core import assignments, zookeeper
 from targets.broker.core import rules as core_rules
-from targets.broker.core import zookeeper
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
 
@@ -104,7 +104,7 @@ class BrokerTarget:
 
     def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
         """V3, Paths 3: partition -> replicas."""
-        return zookeeper.decode_assignment(data)
+        return assignments.decode_assignment(data)
 
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
         """V3, Paths 4: leader epoch, leader and ISR."""
@@ -119,7 +119,9 @@ class BrokerTarget:
     def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}
-        port.write(zookeeper.ELECTIONS, zookeeper.encode_elections(wanted))
+        there = port.read(zookeeper.ELECTIONS)
+        moves = {} if there is None else assignments.decode_moves(there)
+        port.write(zookeeper.ELECTIONS, assignments.encode_elections(wanted, moves))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
     def emits_events(self) -> bool:

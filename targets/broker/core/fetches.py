@@ -25,7 +25,14 @@ from targets.broker.core.messages import (
     FetchResult,
     TopicPartition,
 )
-from targets.broker.core.state import Core, Replica, Role, WaitingFetch
+from targets.broker.core.state import (
+    Core,
+    Replica,
+    Role,
+)
+from targets.broker.core.waiting import (
+    WaitingFetch,
+)
 
 # What was read in this step: partition, offset, limit, most bytes, whether one batch may be larger.
 _Read: TypeAlias = tuple[tuple[Batch, ...], ErrorCode]
