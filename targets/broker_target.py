@@ -124,6 +124,28 @@ class BrokerTarget:
         port.write(zookeeper.ELECTIONS, assignments.encode_elections(wanted, moves))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
+    def move(self, port: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+        """Write what is wanted where the controller reads it, beside what it has not taken yet."""
+        there = port.read(zookeeper.ELECTIONS)
+        moves = {} if there is None else assignments.decode_moves(there)
+        moves[TopicPartition(topic, partition)] = tuple(broker_ids)
+        elections = {} if there is None else assignments.decode_elections(there)
+        port.write(zookeeper.ELECTIONS, assignments.encode_elections(elections, moves))
+        return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
+
+    def wanted(self, port: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+        """Look at what the controller has not taken yet, then at the topic's node."""
+        asked = port.read(zookeeper.ELECTIONS)
+        moves = {} if asked is None else assignments.decode_moves(asked)
+        node = port.read(zookeeper.topic_path(topic))
+        has = None if node is None else assignments.decode_topic(node)
+        if (found := moves.get(TopicPartition(topic, partition))) is not None:
+            return found
+        if has is None:
+            return ()
+        move = has.moves.get(partition)
+        return has.replicas.get(partition, ()) if move is None else move.target
+
     def emits_events(self) -> bool:
         """Return True."""
         return True

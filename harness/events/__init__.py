@@ -73,13 +73,14 @@ from harness.events.log import WITH_EPOCHS, Batch, Snapshot, SnapshotFailed
 from harness.events.nemesis import Injection
 from harness.events.runner import Done, Exited, Healed, LineUnreadable, RunnerNote, ScheduleStopped, Setup, Step
 from harness.events.simulator import OracleViolation, World
-from harness.events.zookeeper import ControllerNode, LeaderAndIsr, Registrations
+from harness.events.zookeeper import Assigned, ControllerNode, LeaderAndIsr, Registrations
 
 __all__ = [
     "EVENTS",
     "FAILED",
     "WITH_EPOCHS",
     "Append",
+    "Assigned",
     "Awaiting",
     "Batch",
     "BrokerNote",
@@ -197,6 +198,7 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.FABRIC, "fetched"): Fetched,
     (Source.FABRIC, "commanded"): Commanded,
     (Source.ZOOKEEPER, "leaderAndISR"): LeaderAndIsr,
+    (Source.ZOOKEEPER, "assigned"): Assigned,
     (Source.ZOOKEEPER, "controller"): ControllerNode,
     (Source.ZOOKEEPER, "registered"): Registrations,
     (Source.BROKER, "started"): Started,

@@ -300,6 +300,9 @@ def _zookeeper(reading: Reading) -> Iterator[Item]:
             case events.LeaderAndIsr(leader=leader, epoch=epoch, isr=isr):
                 words = f"{leader or 'no leader'} e{epoch} ISR {''.join(map(str, isr))}"
                 yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
+            case events.Assigned(replicas=replicas):
+                words = f"replicas {''.join(map(str, replicas))}"
+                yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
             case events.ControllerNode(node=node):
                 yield _mark(("zookeeper", 1), f"controller {node or 'none'}", "quietly", op, rank=4)
             case events.Registrations(nodes=nodes):

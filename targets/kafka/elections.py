@@ -91,6 +91,27 @@ def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) 
     return f"{asked}preferred replica {broker_id} asked for"
 
 
+def move(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+    """
+    Move a partition to these replicas; return when they are in sync and the controller has ended the move.
+
+    Raises:
+        PreconditionError: another move is not over, or the controller does not end this one in time.
+    """
+    place = {"topic": topic, "partition": partition, "replicas": list(broker_ids)}
+    _ask(zookeeper, REASSIGN, place, f"move {topic}-{partition} to {list(broker_ids)}")
+    return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {REASSIGN}"
+
+
+def wanted(zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+    """Return the replicas that a partition is to have: those of a move that is not over, else those it has."""
+    asked = zookeeper.read(REASSIGN)
+    for each in [] if asked is None else _json(REASSIGN, asked)["partitions"]:
+        if (each["topic"], each["partition"]) == (topic, partition):
+            return tuple(each["replicas"])
+    return tuple(_assigned(zookeeper, topic, partition))
+
+
 def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
     """Write a request for the controller, and wait until the controller removes it because it is done."""
     if zookeeper.read(path) is not None:

@@ -1,9 +1,9 @@
 """
 An operator of a wide world who moves partitions to other replicas while a schedule is played, and back at its end.
 
-Each request is drawn from the seed alone: when, which partition, and to which nodes, also fewer or more than it had;
-a later one may take back what an earlier one asked for. What comes after the schedule finds every partition on its
-way to where its head placed it.
+Each request is drawn from the seed alone: when, which partition, and to which nodes, also fewer or more than it
+had; a later one may take back what an earlier one asked for. What comes after the schedule finds every partition
+on its way to where its head placed it.
 Source:  Kafka Replication Design V3, F; kafka-reassign-partitions.sh.
 """
 
@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from harness.model import Op
+from harness.events import Step
+from harness.model import Op, OpType
 from harness.workload.plan import Place
 from targets.broker.core.assignments import decode_elections, decode_moves, encode_elections
 from targets.broker.core.messages import TopicPartition
@@ -28,6 +29,8 @@ NAME: Final = "mover"
 SHARE: Final = 0.3
 MOVES_MAX: Final = 6
 WITHIN_NS: Final = 1_500 * NS_PER_MS
+# The step at which a schedule waits until the cluster is whole.
+SETTLE: Final = "settle"
 
 
 class Mover:
@@ -47,20 +50,22 @@ class Mover:
         self._chance = Random(f"mover {seed}")
         self._time = PlayTime(last_line)
         self._moved: dict[TopicPartition, None] = {}
+        self._rests = False  # the cluster is to be whole
         world.on_call(NAME, self._act)
 
     def listen(self, op: Op) -> None:
-        """Start with the first step; move all back with the last."""
+        """Start with the first step; move all back before the cluster must be whole."""
         if self._time.begins(op) and self._chance.random() < SHARE:
             for _ in range(self._chance.randint(1, MOVES_MAX)):
                 self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", NAME))
-        if self._time.over and self._moved:
-            wanted = {tp: self._homes[tp] for tp in self._moved}
+        if isinstance(op.event, Step):
+            self._rests = self._time.over or (op.event.text == SETTLE and op.type is OpType.INVOKE)
+        if self._rests and self._moved:
+            self._ask({tp: self._homes[tp] for tp in self._moved})
             self._moved = {}
-            self._ask(wanted)
 
     def _act(self) -> None:
-        if self._time.over:
+        if self._rests:
             return
         chance, brokers = self._chance, list(self._world.ids.values())
         tp = chance.choice(list(self._homes))

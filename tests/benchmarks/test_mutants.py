@@ -18,13 +18,14 @@ from benchmarks.mutants import (
     following,
     joining,
     leading,
+    moving,
     serving,
     stepping,
 )
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting)
+PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, moving)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

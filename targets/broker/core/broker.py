@@ -369,6 +369,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             membership.read_topics_again(core)
         case ("paths",):
             membership.create_paths(core)
+        case ("early",):
+            replicas.take_early(core)
         case _:
             raise AssertionError(f"timer {key!r}: no handler")
 

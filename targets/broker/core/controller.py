@@ -130,7 +130,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         moves |= {TopicPartition(topic, partition): move for partition, move in assigned.moves.items()}
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
     if asked is not None and decode_moves(asked.data):
-        write = reassignment.taking(core, asked, there, dict(live))
+        write = reassignment.taking(core, asked, there)
         core.ask(AwaitWishesTaken(office=continuation.office), write)
         return
     placed = dict(assignments)

@@ -222,7 +222,8 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
     )
     core.state.started = True
     core.observe("ready", {})
-    replicas.take_early(core)
+    if core.state.early:
+        core.after_ms(("early",), 0)
     office.run_for_office(core)
 
 

@@ -64,9 +64,14 @@ def is_begun(move: Move, replicas: Collection[int]) -> bool:
 
 
 def note(
-    wanted: WantedReplicas, has: Assignment, moves: dict[int, Move], live: Collection[int]
+    wanted: WantedReplicas, has: Assignment, moves: dict[int, Move], live: Collection[int] | None = None
 ) -> tuple[ErrorCode, str]:
-    """Note what is wanted of a partition in place of what was, or return what is wrong with it."""
+    """
+    Note what is wanted of a partition in place of what was, or return what is wrong with it.
+
+    Args:
+        live: the brokers that it may be moved to; None for any, which it then waits for.
+    """
     partition, target = wanted.tp.partition, wanted.replicas
     now, move = has.replicas.get(partition), has.moves.get(partition)
     if now is None:
@@ -78,8 +83,9 @@ def note(
                 f"{wanted.tp} is not being moved; there is nothing to cancel",
             )
         target = move.origin
-    elif not target or len(set(target)) != len(target) or not set(target) <= set(live):
-        text = f"{wanted.tp} to {shown(target)}: expected distinct live brokers of {shown(sorted(live))}"
+    elif not target or len(set(target)) != len(target) or not (live is None or set(target) <= set(live)):
+        there = "" if live is None else f" of {shown(sorted(live))}"
+        text = f"{wanted.tp} to {shown(target)}: expected distinct live brokers{there}"
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
     if move is None and target != now:
         moves[partition] = Move(origin=now, target=target)
@@ -90,16 +96,11 @@ def note(
     return ErrorCode.NONE, ""
 
 
-def taking(
-    core: Core,
-    asked: ZkNode,
-    topics: Iterable[tuple[str, ZkNode, Assignment]],
-    live: Collection[int],
-) -> ZkMulti:
+def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assignment]]) -> ZkMulti:
     """
     Return the write that takes what an operator wants out of its node, and notes it with the topics.
 
-    What cannot be done is left out, as nobody waits for an answer.
+    What cannot be done is left out, as nobody waits for an answer; a broker that is dead may come back.
     """
     wishes, there = decode_moves(asked.data), {topic: (node, has) for topic, node, has in topics}
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
@@ -115,7 +116,7 @@ def taking(
         moves = dict(has.moves)
         for tp, replicas in wishes.items():
             if tp.topic == topic:
-                note(WantedReplicas(tp=tp, replicas=replicas), has, moves, live)
+                note(WantedReplicas(tp=tp, replicas=replicas), has, moves)
         if moves != has.moves:
             data = encode_topic(Assignment(replicas=has.replicas, moves=moves))
             ops.append(ZkSet(path=topic_path(topic), data=data, version=node.version))
