@@ -1,5 +1,5 @@
 """
-Move a node's replica of the partition to another node, or give it up if every node has one; later move it back.
+Move a node's replica of the partition to another node, or give it up if every node has one.
 
 The partition has the new replicas only once all of them are in sync; the log of the old one is deleted then.
 Source:  Kafka Replication Design V3, F (replica reassignment); KIP-455.
@@ -11,6 +11,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 from harness.model import PreconditionError
+from nemesis import move_back
 
 
 def inject(cluster: Cluster, name: str) -> str:
@@ -41,23 +42,14 @@ def probe(cluster: Cluster, name: str) -> str:
     return f"{name} is wanted as a replica of {', '.join(str(partition.place) for partition in mine)}"
 
 
-def heal(cluster: Cluster, name: str) -> str:
-    """Ask for the replicas that the head names, of each partition that was moved away from the node."""
-    view, seen = cluster.zookeeper_view, []
-    for partition in cluster.partitions:
-        if name in partition.replicas and name not in view.wanted(*partition.place):
-            seen.append(view.move(*partition.place, partition.replicas))
-    return "; ".join(seen)
-
-
 FAULT = Fault(
     name="move-away",
     doc="move the partition's replica of this node to another node, or give it up if each node has one",
     inject=inject,
-    heal=heal,
+    heal=move_back.inject,
     probe=probe,
     effect=Effect.MOVED_AWAY,
-    band=Band.MARK,
-    weight=0,
+    band=Band.IMPAIRED,
+    weight=0.0,
     why_not=why_not,
 )

@@ -46,6 +46,7 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.CLOCK_WRONG: "clock wrong",
     Effect.DISK_GONE: "disk gone",
     Effect.DISK_SLOW: "disk slow",
+    Effect.MOVED_AWAY: "moved away",
 }
 # Faults that leave the node's process running; afterwards it has the role that it had before.
 _PASSING: Final = frozenset({Band.PAUSED, Band.ZOMBIE})
