@@ -175,6 +175,7 @@ def settings_of(settings: Settings) -> dict[str, int | bool]:
         "flush_messages": settings.flush_messages,
         "retention_ms": settings.retention_ms,
         "retention_bytes": settings.retention_bytes,
+        "controlled_shutdown_ms": settings.controlled_shutdown_ms,
     }
     if settings.replica_lag_ms_max is not None:
         asked["replica_lag_ms_max"] = settings.replica_lag_ms_max

@@ -36,6 +36,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "decided": "only data: decisions and what they were made from",
     "elections": "who may lead is decided by election.py, whose mutants hold here too: test_elections.py",
     "events": "only data: inputs and outputs",
+    "leaving": "no schedule asks a broker to leave: test_leaving.py, and the scenario controlled-shutdown",
     "log_dirs": "told on request, and no replication: tests/broker/core/test_log_dirs.py",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",

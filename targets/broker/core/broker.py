@@ -19,6 +19,7 @@ from targets.broker.core import (
     follower,
     isr,
     leader,
+    leaving,
     log_dirs,
     membership,
     metadata,
@@ -41,6 +42,7 @@ from targets.broker.core.events import (
     Event,
     Flushed,
     Hungup,
+    Leave,
     Received,
     Start,
     Tick,
@@ -140,6 +142,8 @@ def _dispatch(core: Core, event: Event) -> None:
             core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
             retention.begin(core)
             elections.begin(core)
+        case Leave():
+            leaving.begin(core)
         case _:
             assert_never(event)
 
@@ -148,6 +152,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
     match request:
         case LeaderAndIsrRequest() | StopReplicaRequest():
             replicas.on_command(core, caller, request)
+            if core.state.leaving:
+                leaving.check(core)
         case FetchRequest():
             leader.on_fetch(core, caller, request)
             for part in request.partitions if core.state.deletions else ():
@@ -229,6 +235,10 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             partitions.on_read(core, continuation, results)
         case partitions.AwaitTopicsExtended():
             partitions.on_written(core, continuation, results)
+        case leaving.AwaitRequests():
+            leaving.on_requests(core, results[0])
+        case leaving.AwaitSuccession():
+            pass  # it looks again after a while
         case moves.AwaitTopicsToMove():
             moves.on_read(core, continuation, results)
         case moves.AwaitMovesNoted():
@@ -369,6 +379,10 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             membership.read_topics_again(core)
         case ("paths",):
             membership.create_paths(core)
+        case ("leave",):
+            leaving.ask(core)
+        case ("left",):
+            leaving.leave(core)
         case ("early",):
             replicas.take_early(core)
         case _:

@@ -103,6 +103,8 @@ class Config:
     reassignment_check_ms: int = 1_000
     # How often the preferred replicas are elected where they are in sync; 0: if somebody asks (Kafka: 300,000).
     preferred_leader_check_ms: int = 0
+    # How long a broker that is asked to end may take until others lead what it leads; 0: it ends at once.
+    controlled_shutdown_ms: int = 0
     limits: Limits = field(default_factory=Limits)
     together: Together = field(default_factory=Together)
     # Read again with each checkpoint, to find batches that have changed: some hundred batches if they are small,
@@ -208,6 +210,7 @@ class State:
     registered: bool = False
     registration: int = 0  # the number of this broker's registration (its czxid), 0 while unknown
     started: bool = False
+    leaving: bool = False
     controller_epoch: int = 0
     controller_known: bool = False  # /controller_epoch was read since the process began
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
