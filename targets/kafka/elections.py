@@ -93,19 +93,25 @@ def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) 
 
 def move(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
     """
-    Move a partition to these replicas; return when they are in sync and the controller has ended the move.
+    Ask the controller to move a partition to these replicas, once it has ended the move before.
 
     Raises:
-        PreconditionError: another move is not over, or the controller does not end this one in time.
+        PreconditionError: another move is not over in time.
     """
+    if not until(lambda: zookeeper.read(REASSIGN) is None, limits.CONDITION_WAIT_S_MAX):
+        raise PreconditionError(
+            f"move {topic}-{partition} to {list(broker_ids)}: {REASSIGN} is still there after "
+            f"{limits.CONDITION_WAIT_S_MAX:.0f} s; expected no other move in progress"
+        )
     place = {"topic": topic, "partition": partition, "replicas": list(broker_ids)}
-    _ask(zookeeper, REASSIGN, place, f"move {topic}-{partition} to {list(broker_ids)}")
+    zookeeper.write(REASSIGN, json.dumps({"version": 1, "partitions": [place]}).encode())
     return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {REASSIGN}"
 
 
 def wanted(zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
     """Return the replicas that a partition is to have: those of a move that is not over, else those it has."""
     asked = zookeeper.read(REASSIGN)
+    # It stands there until the move is over; the topic's node has both sets of replicas meanwhile.
     for each in [] if asked is None else _json(REASSIGN, asked)["partitions"]:
         if (each["topic"], each["partition"]) == (topic, partition):
             return tuple(each["replicas"])

@@ -110,7 +110,7 @@ class KafkaTarget:
         return elections.PREFERRED
 
     def move(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
-        """Write the reassignment, and wait until the controller is done with it."""
+        """Write the reassignment where the controller reads it."""
         return elections.move(zookeeper, topic, partition, broker_ids)
 
     def wanted(self, zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
