@@ -29,6 +29,8 @@ NAME: Final = "mover"
 SHARE: Final = 0.3
 MOVES_MAX: Final = 6
 WITHIN_NS: Final = 1_500 * NS_PER_MS
+MOVE: Final = "move"
+HOME: Final = "home"
 # The step at which a schedule waits until the cluster is whole.
 SETTLE: Final = "settle"
 
@@ -57,16 +59,26 @@ class Mover:
         """Start with the first step; move all back before the cluster must be whole."""
         if self._time.begins(op) and self._chance.random() < SHARE:
             for _ in range(self._chance.randint(1, MOVES_MAX)):
-                self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", NAME))
+                self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", NAME, MOVE))
+            # A schedule may end at any step.
+            self._world.clock.after(WITHIN_NS, ("call", NAME, HOME))
         if isinstance(op.event, Step):
             self._rests = self._time.over or (op.event.text == SETTLE and op.type is OpType.INVOKE)
-        if self._rests and self._moved:
+        if self._rests:
+            self._return()
+
+    def _return(self) -> None:
+        if self._moved:
             self._ask({tp: self._homes[tp] for tp in self._moved})
             self._moved = {}
 
-    def _act(self) -> None:
-        if self._rests:
-            return
+    def _act(self, what: str) -> None:
+        if what == HOME:
+            self._return()
+        elif not self._rests:
+            self._move()
+
+    def _move(self) -> None:
         chance, brokers = self._chance, list(self._world.ids.values())
         tp = chance.choice(list(self._homes))
         home = self._homes[tp]
