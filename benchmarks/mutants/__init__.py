@@ -17,6 +17,7 @@ from benchmarks.mutants import (
     joining,
     leading,
     moving,
+    numbering,
     serving,
     stepping,
 )
@@ -24,7 +25,18 @@ from benchmarks.mutants.mutant import Mutant
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     mutant.name: mutant
-    for part in (stepping, controlling, commanding, leading, serving, following, joining, deleting, moving)
+    for part in (
+        stepping,
+        controlling,
+        commanding,
+        leading,
+        serving,
+        following,
+        joining,
+        deleting,
+        moving,
+        numbering,
+    )
     for mutant in part.MUTANTS
 }
 
@@ -43,6 +55,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "moves": "what clients ask for, and no replication: test_reassignment.py",
     "names": "one rule for the names of topics, and no replication",
     "partitions": "no schedule adds partitions yet: test_partitions.py",
+    "producer_block": "only data: a block of ids and who waits for another",
     "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",
     "waiting": "only data: requests that wait",

@@ -52,6 +52,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
     "delete_past_high_watermark": _YES_NO,
     "start_inside_batch": _YES_NO,
     "topic_identity": _YES_NO,
+    "idempotence": _YES_NO,
     "epochs_flushed": frozenset({"on_change", "with_segment"}),
     "epoch_cut": frozenset({"at_or_past", "past"}),
     "leo_after_cut": frozenset({"target", "physical"}),

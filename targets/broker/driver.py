@@ -140,6 +140,7 @@ class Driver:
             segment_ms=self._settings.segment_ms,
             on_durable=self._on_durable,
             files_open_max=self._limits.log_files_open_max,
+            producers_max=self._limits.producers_max,
         )
         self._data = opened.data
         for note in opened.notes:

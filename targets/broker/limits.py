@@ -31,6 +31,7 @@ class Limits:
     connection_idle_ms_max: int = 600_000
     topic_partitions_max: int = 10_000
     log_files_open_max: int = 1_000
+    producers_max: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +129,12 @@ ROWS: Final = (
         kafka="",
         counts="the segment files that are open at once; the others are opened when needed",
         beyond="the one that was used least recently is closed",
+    ),
+    Row(
+        name="producers_max",
+        kafka="",
+        counts="the idempotent producers that a replica knows",
+        beyond="the one that has sent nothing for longest is not known any more",
     ),
 )
 

@@ -9,7 +9,7 @@ Source:  Kafka, UnifiedLog and LocalLog; docs/power-loss.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 from zlib import crc32
@@ -164,6 +164,11 @@ class SimLog:
                 found.append(batch)
                 room -= batch.size
         return tuple(found)
+
+    def headers(self, offset: int) -> Iterator[Batch]:
+        """Yield the batches from the one that holds `offset` on."""
+        for segment in self.segments:
+            yield from segment.batches[segment.index_of(offset) :]
 
     def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
         """Read batches to see that none is damaged: (offset to go on from, bytes read)."""

@@ -12,6 +12,7 @@ from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     FetchRequest,
+    InitProducerIdRequest,
     LeaderAndIsrRequest,
     ListOffsetsRequest,
     MetadataRequest,
@@ -36,6 +37,7 @@ API_OF: Final[dict[type[Request], str]] = {
     CreateTopicsRequest: "CreateTopics",
     DeleteTopicsRequest: "DeleteTopics",
     OffsetForLeaderEpochRequest: "OffsetForLeaderEpoch",
+    InitProducerIdRequest: "InitProducerId",
 }
 
 

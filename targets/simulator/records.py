@@ -8,7 +8,7 @@ Digests are those of the log reader over the same content, so that histories hav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 from zlib import crc32
@@ -52,14 +52,8 @@ def make_batch(values: Sequence[str], *, codec: str = "none", timestamp_ms: int)
 
 def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:
     """Return the batch with its base offset and epoch, which its CRC does not cover."""
-    return Batch(
-        base_offset=base_offset,
-        last_offset=base_offset + batch.last_offset - batch.base_offset,
-        leader_epoch=leader_epoch,
-        crc=batch.crc,
-        size=batch.size,
-        payload=batch.payload,
-    )
+    last_offset = base_offset + batch.last_offset - batch.base_offset
+    return replace(batch, base_offset=base_offset, last_offset=last_offset, leader_epoch=leader_epoch)
 
 
 def content_of(payload: Payload) -> Content:

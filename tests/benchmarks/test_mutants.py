@@ -19,13 +19,14 @@ from benchmarks.mutants import (
     joining,
     leading,
     moving,
+    numbering,
     serving,
     stepping,
 )
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, moving)
+PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, moving, numbering)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

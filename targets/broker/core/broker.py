@@ -2,6 +2,7 @@
 The broker as one state machine: `step(now_ns, event) -> effects`; the effects must be applied in order.
 
 It does no IO, reads no clock and draws no random number; asyncio, the simulator and tests drive the same one.
+Length:  the tables of what handles each event, request, answer and timer, and little else.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from targets.broker.core import (
     moves,
     office,
     partitions,
+    producer_ids,
     questions,
     reading,
     replicas,
@@ -62,6 +64,7 @@ from targets.broker.core.messages import (
     DescribeLogDirsRequest,
     ElectLeadersRequest,
     FetchRequest,
+    InitProducerIdRequest,
     LeaderAndIsrRequest,
     ListOffsetsRequest,
     ListReassignmentsRequest,
@@ -185,6 +188,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             configs.on_describe_configs(core, caller, request)
         case DescribeLogDirsRequest():
             log_dirs.on_describe_log_dirs(core, caller, request)
+        case InitProducerIdRequest():
+            producer_ids.on_init_producer_id(core, caller, request)
         case _:
             assert_never(request)
 
@@ -245,6 +250,10 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             moves.on_written(core, continuation, results)
         case configs.AwaitTopicsDescribed():
             configs.on_topics_read(core, continuation, results)
+        case producer_ids.AwaitLastBlock():
+            producer_ids.on_read(core, results[0])
+        case producer_ids.AwaitBlock():
+            producer_ids.on_written(core, continuation, results[0])
         case _ if not stale and continuation is not None:  # any other reply is void
             _on_membership(core, event, continuation)
     if isinstance(continuation, isr.AwaitIsrWrite | isr.AwaitIsrRead) and continuation.tp in core.state.replicas:
@@ -328,6 +337,7 @@ def _on_hungup(core: Core, connection: int) -> None:
         core.state.produces.pop(number)
         core.state.timers.drop(("produce", number))
     deletions.drop(core, connection)
+    producer_ids.drop(core, connection)
     elections.drop(core, connection)
     if core.state.early:
         # The controller sends it again while this broker is registered.

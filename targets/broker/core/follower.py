@@ -8,7 +8,7 @@ Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.
 
 from __future__ import annotations
 
-from targets.broker.core import damage, leader, log_start, questions
+from targets.broker.core import damage, leader, log_start, producers, questions
 from targets.broker.core.cuts import cut_log, start_anew
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
 from targets.broker.core.fetcher import AwaitBounds, AwaitEpochEnd, AwaitFetch, Fetcher, Kind, Wish
@@ -219,6 +219,7 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
         move(replica, Turn.DISORDER)
         core.observe_replica("stuck", replica, reason="out-of-order-append", error=str(error))
         return False
+    producers.appended(core, replica, result.batches)
     epoch = result.batches[-1].leader_epoch
     core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="follower")
     leader.maybe_flush(core, replica)

@@ -18,6 +18,8 @@ Payload: TypeAlias = bytes | memoryview
 NO_TOPIC_ID: Final = 0
 # KIP-570: in place of a leader epoch, the replica is of a topic that is being deleted, whatever its epoch.
 EPOCH_DURING_DELETE: Final = -2
+# In place of a producer's id, epoch and sequence: the producer is not idempotent.
+NO_PRODUCER_ID: Final = -1
 
 
 class ErrorCode(IntEnum):
@@ -34,6 +36,7 @@ class ErrorCode(IntEnum):
     BROKER_NOT_AVAILABLE = 8
     REPLICA_NOT_AVAILABLE = 9
     STALE_CONTROLLER_EPOCH = 11
+    COORDINATOR_LOAD_IN_PROGRESS = 14
     MESSAGE_TOO_LARGE = 10
     INVALID_TOPIC = 17
     NOT_ENOUGH_REPLICAS = 19
@@ -47,6 +50,8 @@ class ErrorCode(IntEnum):
     NOT_CONTROLLER = 41
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
     KAFKA_STORAGE_ERROR = 56
     REASSIGNMENT_IN_PROGRESS = 60
     FENCED_LEADER_EPOCH = 74
@@ -80,6 +85,7 @@ class Batch:
         last_offset: last offset, inclusive.
         payload: the whole batch with its header; base offset (bytes 0-7) and leader epoch (12-15) lie
             outside its CRC.
+        producer_id, producer_epoch, base_sequence: of an idempotent producer (KIP-98), NO_PRODUCER_ID of others.
     """
 
     base_offset: int
@@ -88,6 +94,9 @@ class Batch:
     crc: int
     size: int
     payload: Payload
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_ID
+    base_sequence: int = NO_PRODUCER_ID
 
     @property
     def next_offset(self) -> int:
@@ -595,6 +604,22 @@ class DescribeConfigsResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerIdRequest:
+    """A producer asks for an id; a transactional one has an id of its own, which is not kept here."""
+
+    transactional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerIdResponse:
+    """A new producer's id and epoch, or why there is none."""
+
+    error: ErrorCode
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_ID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeLogDirsRequest:
     """The partitions whose logs are asked for; None requests all."""
 
@@ -634,6 +659,7 @@ Request: TypeAlias = (
     | DeleteRecordsRequest
     | DescribeConfigsRequest
     | DescribeLogDirsRequest
+    | InitProducerIdRequest
 )
 Response: TypeAlias = (
     ProduceResponse
@@ -649,4 +675,5 @@ Response: TypeAlias = (
     | DeleteRecordsResponse
     | DescribeConfigsResponse
     | DescribeLogDirsResponse
+    | InitProducerIdResponse
 )

@@ -20,12 +20,14 @@ from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
+    PRODUCER_IDS,
     NodeError,
     PartitionState,
     Registration,
     ZkNode,
     ZkResult,
     broker_path,
+    decode_block_end,
     decode_number,
     decode_registration,
     decode_state,
@@ -68,6 +70,11 @@ def read_topics(
 def read_registration(core: Core, broker: int, node: ZkNode) -> Registration | None:
     """Return a broker's registration, None if the node holds something else."""
     return _read(core, broker_path(broker), node, lambda found: decode_registration(found.data))
+
+
+def read_block_end(core: Core, node: ZkNode) -> int | None:
+    """Return the last id of the newest block of producers' ids, None if the node holds something else."""
+    return _read(core, PRODUCER_IDS, node, lambda found: decode_block_end(found.data))
 
 
 def read_number(core: Core, path: str, node: ZkNode) -> int | None:

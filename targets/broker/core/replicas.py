@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from targets.broker.core import deletions, fetches, follower, leader
 from targets.broker.core.epochs import EpochCache, recovered_cache
@@ -21,6 +22,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import ReturningLeader
+from targets.broker.core.sequences import Sequences
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.zookeeper import PartitionState
 
@@ -41,6 +43,7 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         log=log,
         epochs=epochs,
         high_watermark=high_watermark,
+        sequences=replace(recovery.sequences, producers_max=core.config.limits.producers_max),
         topic_id=log.topic_id if core.rules.topic_identity else NO_TOPIC_ID,
         flush_asked=log.end_offset,
     )
@@ -84,6 +87,7 @@ def start_replica(core: Core, tp: TopicPartition, topic_id: int) -> Replica:
         log=log,
         epochs=EpochCache(core.rules),
         high_watermark=log.start_offset,
+        sequences=Sequences(producers_max=core.config.limits.producers_max),
         topic_id=topic_id,
         generation=core.state.generations_over,
         first_generation=core.state.generations_over,

@@ -4,8 +4,9 @@ Every decision of the replication protocol that a release of Kafka changed, as o
 A protocol is a named set of rules, a mutant is a protocol with one rule changed (`with_rule`). What KIP-101
 changed is the difference between `hw` and `kip101` below, and nowhere else: the core looks rules up and never
 asks which protocol it runs.
-Source:  KIP-101, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3; KAFKA-6361, 6857,
-         6880, 7128, 7164, 7415, 7786.
+Source:  KIP-98, KIP-101, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3; KAFKA-6361,
+         6857, 6880, 7128, 7164, 7415, 7786.
+Length:  one field for each rule, with what docs/rules.md prints of it.
 """
 
 from __future__ import annotations
@@ -250,6 +251,14 @@ class Rules:
             "and what names an older topic is refused",
         )
     )
+    idempotence: bool = field(
+        metadata=_doc(
+            "Whether a leader tells a batch that its producer sends again from a new one.",
+            source="KIP-98, KIP-360; from 0.11 on",
+            no="a producer's id and sequences mean nothing: what is sent again is appended again",
+            yes="a batch that is in the log is acknowledged and not appended, and one out of sequence is refused",
+        )
+    )
     epochs_flushed: EpochsFlushed = field(
         metadata=_doc(
             "When the epoch checkpoint becomes durable.",
@@ -297,6 +306,7 @@ _HW: Final = Rules(
     delete_past_high_watermark=True,
     start_inside_batch=False,
     topic_identity=False,
+    idempotence=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
     epoch_cut=EpochCut.AT_OR_PAST,
     leo_after_cut=LeoAfterCut.TARGET,
@@ -307,6 +317,7 @@ _KIP101: Final = replace(
     truncate_to=TruncateTo.ONE_ANSWER,
     returning_leader=ReturningLeader.AWAITS,
     delete_past_high_watermark=False,  # from 0.11.0.1 on
+    idempotence=True,
 )
 _KIP279: Final = replace(
     _KIP101,

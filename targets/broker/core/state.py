@@ -24,7 +24,9 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
     TopicPartition,
 )
+from targets.broker.core.producer_block import ProducerBlock
 from targets.broker.core.rules import Rules
+from targets.broker.core.sequences import Sequences
 from targets.broker.core.timers import TimerKey, Timers
 from targets.broker.core.waiting import WaitingDeletion, WaitingElection, WaitingFetch, WaitingProduce
 from targets.broker.core.waits import Waits
@@ -178,6 +180,7 @@ class Replica:
     # as follower
     phase: Phase = Phase.FAILED
     fallback: int = 0  # where to truncate if the leader knows nothing: the HW, then where the walk has arrived
+    sequences: Sequences = field(default_factory=Sequences)
     # for flush_messages
     flush_asked: int = 0
     # damaged batches of its log, by first offset, with their ends
@@ -222,6 +225,7 @@ class State:
     produces: Waits[WaitingProduce] = field(default_factory=Waits)
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
     deletions: Waits[WaitingDeletion] = field(default_factory=Waits)
+    producer_ids: ProducerBlock = field(default_factory=ProducerBlock)
     elections: dict[int, WaitingElection] = field(default_factory=dict)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)

@@ -22,6 +22,7 @@ BROKER_IDS: Final = "/brokers/ids"
 BROKER_TOPICS: Final = "/brokers/topics"
 ADMIN: Final = "/admin"
 ELECTIONS: Final = "/admin/elections"
+PRODUCER_IDS: Final = "/latest_producer_id_block"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +255,28 @@ def decode_number(data: bytes) -> int:
         return int(data)
     except ValueError as error:
         raise NodeError(f"{data[:80]!r}: expected a number") from error
+
+
+def encode_block(broker_id: int, first: int, last: int) -> bytes:
+    """Encode a block of producers' ids that a broker reserves (Kafka, ProducerIdBlockZNode)."""
+    block = {"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)}
+    return json.dumps(block).encode()
+
+
+def decode_block_end(data: bytes) -> int:
+    """
+    Decode the last id of a block of producers' ids.
+
+    Raises:
+        NodeError: the node holds something else.
+    """
+    try:
+        end = int(json.loads(data)["block_end"])
+        if end < 0:
+            raise ValueError("a negative number")
+    except MISREAD as error:
+        raise misread(data, "block_end", error) from error
+    return end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

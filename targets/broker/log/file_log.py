@@ -16,7 +16,8 @@ from __future__ import annotations
 import shutil
 import uuid
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,8 @@ from targets.broker.log.stored import crc_of, first_offset_of
 DELETED_SUFFIX: Final = "-delete"
 # The longest name of a file or directory that Linux allows.
 NAME_BYTES_MAX: Final = 255
+_base_offset: Final = attrgetter("base_offset")
+_latest: Final = attrgetter("latest")
 
 
 class FileLog:
@@ -187,6 +190,11 @@ class FileLog:
         return read(
             self._segments[self._segment_at(offset) :], offset, end_offset, max_bytes, at_least_one=at_least_one
         )
+
+    def headers(self, offset: int) -> Iterator[Batch]:
+        """Yield the batches from the one that holds `offset` on, each with its header as its payload."""
+        for segment in self._segments[self._segment_at(offset) :]:
+            yield from segment.headers(offset)
 
     def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
         """Read batches as `read` does, to see that none is damaged: (offset to go on from, bytes read)."""
@@ -390,11 +398,3 @@ class FileLog:
 
     def _report_durable(self, segment: Segment) -> None:
         self._options.on_durable(f"{self.directory.name}/{segment.path.name}", segment.durable_bytes)
-
-
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset
-
-
-def _latest(segment: Segment) -> int:
-    return segment.latest

@@ -38,6 +38,7 @@ from targets.broker.wire import (
     offsets,
     placement,
     produce,
+    producer_ids,
     versions,
 )
 from targets.broker.wire.bounds import check_items
@@ -151,6 +152,9 @@ _APIS: Final[Mapping[int, _Api]] = {
     ),
     versions.DESCRIBE_LOG_DIRS: _Api(
         read_request=describing.read_log_dirs_request, write_response=describing.write_log_dirs_response
+    ),
+    versions.INIT_PRODUCER_ID: _Api(
+        read_request=producer_ids.read_request, write_response=producer_ids.write_response
     ),
     versions.OFFSET_FOR_LEADER_EPOCH: _Api(
         read_request=offsets.read_epoch_request,

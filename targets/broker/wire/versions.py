@@ -32,6 +32,7 @@ API_VERSIONS: Final = 18
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
 DELETE_RECORDS: Final = 21
+INIT_PRODUCER_ID: Final = 22
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 DESCRIBE_CONFIGS: Final = 32
 DESCRIBE_LOG_DIRS: Final = 35
@@ -125,6 +126,14 @@ ROWS: Final[Rows] = MappingProxyType(
                 peer=_under(hw=NOT_KNOWN, kip101=1, kip279=1, kip320=1),  # KIP-107, in 0.11.0
             ),
             Row(
+                key=INIT_PRODUCER_ID,
+                name="init_producer_id",
+                first=0,
+                last=4,
+                advertised_first=0,
+                peer=_under(hw=NOT_KNOWN, kip101=0, kip279=1, kip320=1),  # KIP-98, in 0.11.0
+            ),
+            Row(
                 key=OFFSET_FOR_LEADER_EPOCH,
                 name="offset_for_leader_epoch",
                 first=0,
@@ -201,6 +210,8 @@ def _needed(rules: Rules) -> Mapping[int, int]:
         needed[OFFSET_FOR_LEADER_EPOCH] = 2
     if rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join:
         needed[FETCH] = 9
+    if rules.idempotence:
+        needed[INIT_PRODUCER_ID] = 0
     if rules.fence_broker_epoch:
         needed |= {LEADER_AND_ISR: 1, STOP_REPLICA: 1}
     if rules.topic_identity:

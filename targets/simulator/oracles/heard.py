@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from targets.broker.core import isr, membership, metadata, office, reading, topics
+from targets.broker.core import isr, membership, metadata, office, producer_ids, reading, topics
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Effect, Event, Observe, Start, ZkAnswered, ZkAsk
 from targets.broker.core.fences import is_same_topic
@@ -50,6 +50,8 @@ _OF_CLIENTS: Final = (
     topics.AwaitTopicsToDelete,
     topics.AwaitPartitionsToDelete,
     topics.AwaitTopicsWrite,
+    producer_ids.AwaitLastBlock,
+    producer_ids.AwaitBlock,
 )
 _OF_ISR: Final = (isr.AwaitIsrWrite, isr.AwaitIsrRead)
 # Not the first reading of a controller: of its three answers it needs two.

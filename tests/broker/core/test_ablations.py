@@ -46,6 +46,7 @@ ABLATIONS = (
     Ablation(change="delete_past_high_watermark=yes", shows=harms.deletes_what_no_follower_has),
     Ablation(change="start_inside_batch=no", shows=harms.cannot_begin_where_its_leaders_log_does),
     Ablation(change="topic_identity=no", shows=harms.keeps_a_deleted_topics_records),
+    Ablation(change="idempotence=no", shows=harms.appends_what_is_sent_again),
     Ablation(change="epoch_cut=past", shows=harms.walks_past_an_epoch_that_it_does_not_forget),
 )
 # Rules that no sequence can show in a protocol with all others on, and why.

@@ -30,6 +30,7 @@ def test_kip_101_changed_exactly_these_rules() -> None:
         "truncate_to": ("high_watermark", "one_answer"),
         "returning_leader": ("resumes", "awaits"),
         "delete_past_high_watermark": ("yes", "no"),  # KAFKA-5634, in 0.11.0.1
+        "idempotence": ("no", "yes"),  # KIP-98 came in the same release
     }
 
 

@@ -122,6 +122,7 @@ def a_frame(key: int, version: int) -> bytes:
     entity = request_type(key, version)
     values: dict[str, Any] = {
         "transactional_id": None,
+        "transaction_timeout": timedelta(0),
         "acks": 1,
         "timeout": timedelta(0),
         "topic_data": (),

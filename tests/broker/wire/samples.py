@@ -188,6 +188,7 @@ CLIENT_RESPONSES: dict[int, m.Response] = {
             m.ConfigResult(kind=4, name="9", error=ErrorCode.INVALID_REQUEST, error_text="another broker"),
         )
     ),
+    versions.INIT_PRODUCER_ID: m.InitProducerIdResponse(error=ErrorCode.NONE, producer_id=2**40, producer_epoch=3),
     versions.DESCRIBE_LOG_DIRS: m.DescribeLogDirsResponse(
         path="/data", logs=(m.LogSize(tp=A0, size=70), m.LogSize(tp=B7, size=2**40))
     ),

@@ -239,6 +239,7 @@ def test_clients_may_not_command(protocol: str) -> None:
         versions.LIST_PARTITION_REASSIGNMENTS,
         versions.DESCRIBE_CONFIGS,
         versions.DESCRIBE_LOG_DIRS,
+        versions.INIT_PRODUCER_ID,
     }
     assert ROWS.keys() - COMMANDS - later <= theirs.keys()
 
