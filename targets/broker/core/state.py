@@ -28,6 +28,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import Rules
+from targets.broker.core.sessions import Sessions
 from targets.broker.core.timers import TimerKey, Timers
 from targets.broker.core.waits import Waits
 from targets.broker.core.zookeeper import Registration, ZkMulti, ZkOp, ZkResult
@@ -271,6 +272,7 @@ class State:
     timers: Timers = field(default_factory=Timers)
     produces: Waits[WaitingProduce] = field(default_factory=Waits)
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
+    sessions: Sessions = field(default_factory=Sessions)  # of those who fetch from this broker
     deletions: Waits[WaitingDeletion] = field(default_factory=Waits)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
