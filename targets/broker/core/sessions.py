@@ -125,7 +125,7 @@ class Sessions:
         return replace(request, session_id=number)
 
     def _make_room(self, now_ns: int, *, follower: bool) -> bool:
-        """End a session that was not used for long, or for a follower's the consumer's that was used least recently."""
+        """End one session, the least recently used: not used for long, or a consumer's for a follower's."""
         oldest = next(iter(self.by_id), NO_FETCH_SESSION)
         if oldest and now_ns - self.by_id[oldest].used_ns <= _UNUSED_NS:
             consumers = (number for number, session in self.by_id.items() if not session.follower)
