@@ -31,11 +31,19 @@ from targets.simulator.world import World
 
 @dataclass(slots=True, kw_only=True)
 class _Known:
-    """A session as its messages show it: the epoch that is due, and what was told of each partition last."""
+    """
+    A session as its messages show it.
+
+    Attributes:
+        epoch: that the next fetch must have.
+        told: the high watermark and the log start that were told last, by partition.
+        late: who was left out of the last answer, and was not as told when that step ended.
+    """
 
     epoch: int
     parts: dict[TopicPartition, FetchPartition]
     told: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    late: set[TopicPartition] = field(default_factory=set)
 
 
 class Sessions:
@@ -114,21 +122,26 @@ class Sessions:
         return replace(effect, response=replace(response, results=results))
 
     def _put_back(self, name: str, known: _Known, left_out: Sequence[FetchPartition]) -> Iterator[FetchResult]:
-        """Yield what was told last of each partition, and check that this is how it still is."""
+        """
+        Yield what was told last of each partition, and check that this is how it still is.
+
+        A step may change a partition after it has answered: then the next answer must tell it.
+        """
+        late, known.late = known.late, set()
         broker = self._world.nodes[name].broker
         for part in left_out:
             told = known.told.get(part.tp)
-            replica = None if broker is None else broker.state.replicas.get(part.tp)
-            if told is None or replica is None or replica.role is not Role.LEADER:
-                self._violated(name, [part], f"{name} leaves out {part.tp}, of which it has nothing to leave out")
+            if told is None:
+                self._violated(name, [part], f"{name} leaves out {part.tp}, of which it has told nothing before")
                 continue
-            now = replica.high_watermark, replica.log.start_offset
+            replica = None if broker is None else broker.state.replicas.get(part.tp)
+            leads = replica is not None and replica.role is Role.LEADER
+            now = (replica.high_watermark, replica.log.start_offset) if replica is not None and leads else None
             if now != told:
-                text = (
-                    f"{name} leaves out {part.tp}: it has told high watermark and log start {told[0]}, {told[1]}, "
-                    f"and they are {now[0]}, {now[1]}"
-                )
-                self._violated(name, [part], text)
+                known.late.add(part.tp)
+                if part.tp in late and broker is not None:
+                    text = f"{name} leaves out {part.tp} twice: told were high watermark and log start {told}, now {now}"
+                    self._violated(name, [part], text)
             yield FetchResult(tp=part.tp, error=ErrorCode.NONE, high_watermark=told[0], log_start_offset=told[1])
 
     def _violated(self, name: str, parts: Sequence[FetchPartition], text: str) -> None:
