@@ -109,11 +109,11 @@ class Sessions:
 
         Args:
             most: so many sessions may there be.
-            life: differs between the lives of this broker, so that no id is one of an earlier life.
+            life: differs between the lives of this broker, so that no id is one of an earlier life; 0: not known.
         """
         self.by_id.pop(request.session_id, None)
         follower = request.replica_id >= 0
-        if request.session_epoch != FIRST_SESSION_EPOCH or not request.partitions:
+        if request.session_epoch != FIRST_SESSION_EPOCH or not request.partitions or not life:
             return replace(request, session_id=NO_FETCH_SESSION)
         if len(self.by_id) >= most and not self._make_room(now_ns, follower=follower):
             return replace(request, session_id=NO_FETCH_SESSION)

@@ -140,7 +140,9 @@ class Sessions:
             if now != told:
                 known.late.add(part.tp)
                 if part.tp in late and broker is not None:
-                    text = f"{name} leaves out {part.tp} twice: told were high watermark and log start {told}, now {now}"
+                    text = (
+                        f"{name} leaves out {part.tp}: high watermark and log start were told as {told}, are {now}"
+                    )
                     self._violated(name, [part], text)
             yield FetchResult(tp=part.tp, error=ErrorCode.NONE, high_watermark=told[0], log_start_offset=told[1])
 
