@@ -6,6 +6,7 @@ changed is the difference between `hw` and `kip101` below, and nowhere else: the
 asks which protocol it runs.
 Source:  KIP-101, KIP-227, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3; KAFKA-6361,
          6857, 6880, 7128, 7164, 7415, 7786, 9338.
+Length:  one field for each rule, with what each of its values means.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import FetchSessions
-from targets.broker.core.sessions import epoch_after, is_full
+from targets.broker.core.sessions import Session, epoch_after, is_full
 from targets.broker.core.state import Role
 from targets.simulator.oracles.violation import Rule, Violations
 from targets.simulator.sessions import parts_of
@@ -50,11 +50,16 @@ class Sessions:
     """The sessions of all nodes of one world, as leaders."""
 
     def __init__(self, world: World, violations: Violations) -> None:
-        """Start without a session."""
+        """Start with the sessions that there are."""
         self._world = world
         self._violations = violations
         self._known: dict[str, dict[int, _Known]] = {name: {} for name in world.nodes}
         self._asked: dict[str, dict[Caller, FetchRequest]] = {name: {} for name in world.nodes}
+        for name, node in world.nodes.items():
+            if node.broker is not None:
+                sessions, fetches = node.broker.state.sessions, node.broker.state.fetches
+                self._known[name] = {number: _seen(session) for number, session in sessions.by_id.items()}
+                self._asked[name] = {each.caller: each.request for each in fetches.requests.values()}
 
     def whole(self, name: str, event: Event, effects: Sequence[Effect]) -> tuple[Event, Sequence[Effect]]:
         """Return a step as it would be without sessions: fetches and answers that name all partitions."""
@@ -149,6 +154,15 @@ class Sessions:
     def _violated(self, name: str, parts: Sequence[FetchPartition], text: str) -> None:
         for part in parts[:1]:
             self._violations.add(Rule.ANSWERS, part.tp, (name,), -1, text)
+
+
+def _seen(session: Session) -> _Known:
+    """Return a session that began before it was watched."""
+    return _Known(
+        epoch=session.epoch,
+        parts={tp: kept.part for tp, kept in session.parts.items()},
+        told={tp: kept.told for tp, kept in session.parts.items() if kept.told is not None},
+    )
 
 
 def _refuses(effect: Effect, caller: Caller) -> bool:
