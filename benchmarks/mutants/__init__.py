@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from benchmarks.mutants import commanding, controlling, deleting, following, joining, leading, serving, stepping
+from benchmarks.mutants import (
+    asking,
+    commanding,
+    controlling,
+    deleting,
+    following,
+    joining,
+    leading,
+    serving,
+    stepping,
+)
 from benchmarks.mutants.mutant import Mutant
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     mutant.name: mutant
-    for part in (stepping, controlling, commanding, leading, serving, following, joining, deleting)
+    for part in (stepping, controlling, commanding, leading, serving, following, joining, deleting, asking)
     for mutant in part.MUTANTS
 }
 

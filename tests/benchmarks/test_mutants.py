@@ -12,6 +12,7 @@ import pytest
 from benchmarks.mutants import (
     MUTANTS,
     WITHOUT,
+    asking,
     commanding,
     controlling,
     deleting,
@@ -24,7 +25,7 @@ from benchmarks.mutants import (
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting)
+PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, asking)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 
