@@ -15,7 +15,7 @@ from targets.broker.core.messages import EpochAnswer, ErrorCode, FetchRequest, O
 from targets.broker.core.rounds import FETCHES, QUESTIONS
 from targets.broker.peers import Outbound, Peers
 from targets.broker.wire import encode_request
-from targets.broker.wire.versions import OFFSET_FOR_LEADER_EPOCH, ROWS
+from targets.broker.wire.versions import FETCH, OFFSET_FOR_LEADER_EPOCH, ROWS
 from tests.broker.wires import TP, Wire, api_versions, asked, question, receive, replied, reply, versions_told
 
 # A peer of the first release that answers epoch requests.
@@ -347,6 +347,21 @@ def test_fetch_that_a_peer_does_not_know_has_no_answer() -> None:
         request = FetchRequest(replica_id=1, max_wait_ms=0, min_bytes=0, max_bytes=0, partitions=())
         asker.outbound.ask(1, request)
         assert ([Answered(tag=1, response=None)], []) == (asker.events, asker.wire.written)
+
+    play(story)
+
+
+def test_fetch_that_goes_on_with_a_session_is_not_sent_to_a_peer_that_knows_none() -> None:
+    """Source: KIP-227, in Fetch v7: an older leader would take what has changed for all that is asked."""
+
+    async def story(_: Loop) -> None:
+        asker = Asker(told=versions_told((FETCH, 0, 6)))
+        request = FetchRequest(
+            replica_id=1, max_wait_ms=0, min_bytes=0, max_bytes=0, partitions=(), session_id=5, session_epoch=1
+        )
+        asker.outbound.ask(1, request)
+        assert ([Answered(tag=1, response=None)], []) == (asker.events, asker.wire.written)
+        assert not asker.wire.aborted
 
     play(story)
 
