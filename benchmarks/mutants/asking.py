@@ -78,12 +78,12 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
-        name="what-is-left-out-is-forgotten",
+        name="what-is-left-out-falls-back",
         module="sessions",
-        category=Category.MANY,
-        sentence="A follower takes what an answer leaves out for what its leader knows nothing of.",
+        category=Category.VISIBLE,
+        sentence="A follower takes what an answer leaves out for a partition of which nothing is committed.",
         breaks="KIP-227: what an answer leaves out has not changed",
-        edits=(("return (*response.results, *put_back)", "return (*response.results, *list(put_back)[:0])"),),
+        edits=(("error=ErrorCode.NONE, high_watermark=high,", "error=ErrorCode.NONE, high_watermark=start,"),),
     ),
     Mutant(
         name="refused-session-is-kept",
