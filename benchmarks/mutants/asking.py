@@ -85,14 +85,4 @@ MUTANTS: Final = (
         breaks="KIP-227: what an answer leaves out has not changed",
         edits=(("error=ErrorCode.NONE, high_watermark=high,", "error=ErrorCode.NONE, high_watermark=start,"),),
     ),
-    Mutant(
-        name="refused-session-is-kept",
-        module="rounds",
-        category=Category.COMMAND,
-        sentence="A follower that was refused goes on with its session, and is refused again.",
-        breaks="Kafka's FetchSessionHandler.handleResponse: it begins anew",
-        edits=(
-            ("asking is not None and not goes_on:", "asking is not None and not goes_on and response is None:"),
-        ),
-    ),
 )
