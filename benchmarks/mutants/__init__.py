@@ -17,6 +17,7 @@ from benchmarks.mutants import (
     following,
     joining,
     leading,
+    moving,
     serving,
     stepping,
 )
@@ -24,7 +25,7 @@ from benchmarks.mutants.mutant import Mutant
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     mutant.name: mutant
-    for part in (stepping, controlling, commanding, leading, serving, following, joining, deleting, asking)
+    for part in (stepping, controlling, commanding, leading, serving, following, joining, deleting, moving, asking)
     for mutant in part.MUTANTS
 }
 
@@ -34,12 +35,16 @@ WITHOUT: Final[Mapping[str, str]] = {
     "configs": "told on request, and no replication: tests/broker/core/test_configs.py",
     "controller_state": "only data: what the controller knows",
     "decided": "only data: decisions and what they were made from",
+    "elections": "who may lead is decided by election.py, whose mutants hold here too: test_elections.py",
     "events": "only data: inputs and outputs",
+    "leaving": "no schedule asks a broker to leave: test_leaving.py, and the scenario controlled-shutdown",
     "log_dirs": "told on request, and no replication: tests/broker/core/test_log_dirs.py",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",
+    "moves": "what clients ask for, and no replication: test_reassignment.py",
     "names": "one rule for the names of topics, and no replication",
     "partitions": "no schedule adds partitions yet: test_partitions.py",
     "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",
+    "waiting": "only data: requests that wait",
 }

@@ -35,6 +35,8 @@ class Settings:
         segment_bytes: the size at which a log begins its next file; None for larger than any run's log.
         retention_ms: the age from which on a log's files are deleted, in milliseconds; 0 for never.
         retention_bytes: the size of a log from which on its oldest files are deleted; 0 for never.
+        controlled_shutdown_ms: how long a node that is stopped may take until others lead what it leads, in
+            milliseconds; 0 for not at all.
         heal_within_s: how long the cluster has to become whole after the faults are undone, in seconds.
     """
 
@@ -46,6 +48,7 @@ class Settings:
     segment_bytes: int | None = None
     retention_ms: int = 0
     retention_bytes: int = 0
+    controlled_shutdown_ms: int = 0
     heal_within_s: float = limits.CONDITION_WAIT_S_MAX
 
 
@@ -76,6 +79,7 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "segment_bytes": lambda text: whole(text, SEGMENT_BYTES_MIN, 2**31 - 1),
     "retention_ms": lambda text: whole(text, 1, 1000 * limits.SCENARIO_TIME_S_MAX),
     "retention_bytes": lambda text: whole(text, 1, 2**31 - 1),
+    "controlled_shutdown_ms": lambda text: whole(text, 1, 1000 * int(limits.PROCESS_END_S_MAX)),
     "heal_within_s": lambda text: above_zero(text, limits.SCENARIO_TIME_S_MAX),
 }
 _FORMS: Final[Mapping[str, str]] = {
@@ -87,5 +91,6 @@ _FORMS: Final[Mapping[str, str]] = {
     "segment_bytes": f"a whole number from {SEGMENT_BYTES_MIN} to {2**31 - 1}",
     "retention_ms": f"a whole number from 1 to {1000 * limits.SCENARIO_TIME_S_MAX}",
     "retention_bytes": f"a whole number from 1 to {2**31 - 1}",
+    "controlled_shutdown_ms": f"a whole number from 1 to {1000 * int(limits.PROCESS_END_S_MAX)}",
     "heal_within_s": f"a number above 0, up to {limits.SCENARIO_TIME_S_MAX}",
 }

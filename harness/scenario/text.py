@@ -58,6 +58,13 @@ def _settings(settings: Settings) -> list[str]:
         f"heal_within_s={settings.heal_within_s:g}",
     ]
     usual = Settings()
-    changed = ("replica_lag_ms_max", "flush_messages", "segment_bytes", "retention_ms", "retention_bytes")
+    changed = (
+        "replica_lag_ms_max",
+        "flush_messages",
+        "segment_bytes",
+        "retention_ms",
+        "retention_bytes",
+        "controlled_shutdown_ms",
+    )
     values = {name: getattr(settings, name) for name in changed}
     return [*found, *(f"{name}={value}" for name, value in values.items() if value != getattr(usual, name))]

@@ -19,13 +19,14 @@ from benchmarks.mutants import (
     following,
     joining,
     leading,
+    moving,
     serving,
     stepping,
 )
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, asking)
+PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, moving, asking)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

@@ -35,6 +35,8 @@ OLD: Final = {
     "kafka-log-dirs": "kafka.admin.LogDirsCommand",
     "kafka-delete-records": "kafka.admin.DeleteRecordsCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-leader-election": "kafka.admin.LeaderElectionCommand",
+    "kafka-reassign-partitions": "kafka.admin.ReassignPartitionsCommand",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-console-consumer": "kafka.tools.ConsoleConsumer",
 }
@@ -43,6 +45,8 @@ NEW: Final = OLD | {
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
 }
 CLASSES: Final = {"2.8.2": OLD, "3.9.1": NEW}
 JVM: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -150,6 +154,30 @@ def test_tools_write_read_delete_and_describe(tools: Tools, tmp_path: Path) -> N
     assert "does not support" in altered, altered
     tools.run("kafka-topics", "--delete", "--topic", topic)
     assert "does not exist" in tools.run("kafka-topics", "--describe", "--topic", topic)
+
+
+@exhaustive
+def test_tools_move_partitions_and_elect_leaders(tools: Tools, tmp_path: Path) -> None:
+    topic = f"{tools.topic}-moved"
+    tools.run("kafka-topics", "--create", "--topic", topic, "--replica-assignment", "1:2")
+    tools.cluster.await_(lambda: led(tools.cluster, topic) == 1, lambda: f"a leader of {topic}")
+    plan = tmp_path / "plan.json"
+    part = {"topic": topic, "partition": 0, "replicas": [3, 1], "log_dirs": ["any", "any"]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [part]}))
+    asked = ("--reassignment-json-file", str(plan))
+    executed = tools.run("kafka-reassign-partitions", "--execute", *asked)
+    assert f"Successfully started partition reassignment for {topic}-0" in executed, executed
+    place = {"topic": topic, "partition": 0}
+    verify = ("kafka-reassign-partitions", "--verify", *asked, "--preserve-throttles")
+    tools.cluster.await_(lambda: "is complete" in tools.run(*verify), lambda: f"{topic} moved to 3 and 1")
+    assert "Leader: 1\tReplicas: 3,1" in tools.run("kafka-topics", "--describe", "--topic", topic)
+    assert "No partition reassignments found" in tools.run("kafka-reassign-partitions", "--list")
+    elections = tmp_path / "elections.json"
+    elections.write_text(json.dumps({"partitions": [place]}))
+    wish = ("--election-type", "preferred", "--path-to-json-file", str(elections))
+    elected = tools.run("kafka-leader-election", *wish)
+    assert f"{topic}-0" in elected and "rror" not in elected, elected
+    assert "Leader: 3\tReplicas: 3,1" in tools.run("kafka-topics", "--describe", "--topic", topic)
 
 
 @exhaustive

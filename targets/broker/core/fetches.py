@@ -27,7 +27,8 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.rules import FetchSessions
 from targets.broker.core.sessions import is_full
-from targets.broker.core.state import Core, Replica, Role, WaitingFetch
+from targets.broker.core.state import Core, Replica, Role
+from targets.broker.core.waiting import WaitingFetch
 
 # What was read in this step: partition, offset, limit, most bytes, whether one batch may be larger.
 _Read: TypeAlias = tuple[tuple[Batch, ...], ErrorCode]

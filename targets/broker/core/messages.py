@@ -54,11 +54,16 @@ class ErrorCode(IntEnum):
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
     KAFKA_STORAGE_ERROR = 56
+    REASSIGNMENT_IN_PROGRESS = 60
     FETCH_SESSION_ID_NOT_FOUND = 70
     INVALID_FETCH_SESSION_EPOCH = 71
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
     STALE_BROKER_EPOCH = 77
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
     INVALID_RECORD = 87
     INCONSISTENT_TOPIC_ID = 103
 
@@ -431,6 +436,83 @@ class DeleteTopicsRequest:
     timeout_ms: int
 
 
+# --- where replicas and leaders are -------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedReplicas:
+    """A partition that is to have these replicas, or None: what is under way for it is cancelled (KIP-455)."""
+
+    tp: TopicPartition
+    replicas: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterReassignmentsRequest:
+    """Partitions to move to other replicas, or no longer to move."""
+
+    partitions: tuple[WantedReplicas, ...]
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListReassignmentsRequest:
+    """The reassignments that are not over, of these partitions, or of all (None)."""
+
+    partitions: tuple[TopicPartition, ...] | None
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment:
+    """A partition's replicas now, those among them that are to come, and those that are to go."""
+
+    tp: TopicPartition
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignmentsResponse:
+    """The answer to ListReassignmentsRequest; `error` is for the whole request."""
+
+    error: ErrorCode
+    reassignments: tuple[Reassignment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectLeadersRequest:
+    """
+    Partitions whose preferred replica is to lead, or of all (None).
+
+    Attributes:
+        unclean: where there is no leader, elect the first replica that is alive, in the ISR or not (KIP-460).
+    """
+
+    partitions: tuple[TopicPartition, ...] | None
+    timeout_ms: int
+    unclean: bool = False
+
+
+class PartitionError(NamedTuple):
+    """What became of what was asked for one partition: an error code, and a text, "" for none."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionErrors:
+    """
+    The answer to AlterReassignmentsRequest and ElectLeadersRequest, one for each partition.
+
+    `error` is for the whole request.
+    """
+
+    error: ErrorCode
+    errors: tuple[PartitionError, ...]
+
+
 # --- deletion of records -----------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePartition:
@@ -569,6 +651,9 @@ Request: TypeAlias = (
     | CreateTopicsRequest
     | CreatePartitionsRequest
     | DeleteTopicsRequest
+    | AlterReassignmentsRequest
+    | ListReassignmentsRequest
+    | ElectLeadersRequest
     | DeleteRecordsRequest
     | DescribeConfigsRequest
     | DescribeLogDirsRequest
@@ -582,6 +667,8 @@ Response: TypeAlias = (
     | StopReplicaResponse
     | MetadataResponse
     | TopicErrors
+    | PartitionErrors
+    | ReassignmentsResponse
     | DeleteRecordsResponse
     | DescribeConfigsResponse
     | DescribeLogDirsResponse

@@ -273,7 +273,7 @@ def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopRe
     """
     unknown = not (core.state.registration or core.state.started)
     addressed = core.rules.fence_broker_epoch and request.broker_epoch != UNKNOWN
-    if not core.state.controller_known or (unknown and addressed):
+    if not core.state.controller_known or (unknown and addressed) or _waits_for_start(core, request):
         core.state.early.append((caller, request))
     elif isinstance(request, LeaderAndIsrRequest):
         core.effects.append(Answer(to=caller, response=on_leader_and_isr(core, request)))
@@ -281,8 +281,15 @@ def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopRe
         core.effects.append(Answer(to=caller, response=on_stop_replica(core, request)))
 
 
+def _waits_for_start(core: Core, request: LeaderAndIsrRequest | StopReplicaRequest) -> bool:
+    """Return True if this broker's own reading must come first: only then an epoch tells a late copy (KIP-570)."""
+    if core.state.started or isinstance(request, LeaderAndIsrRequest):
+        return False
+    return any(asked.leader_epoch >= 0 for asked in request.partitions)
+
+
 def take_early(core: Core) -> None:
-    """Act on the commands that came before this broker knew its registration."""
+    """Act on the commands that came before this broker knew its registration, or had read ZooKeeper."""
     early, core.state.early = core.state.early, []
     for caller, request in early:
         on_command(core, caller, request)

@@ -147,7 +147,7 @@ class NodeError(ValueError):
 
 
 # What reading JSON of any shape may raise.
-_MISREAD = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+MISREAD = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 def broker_path(broker_id: int) -> str:
@@ -217,8 +217,8 @@ def decode_state(node: ZkNode) -> PartitionState:
     """
     try:
         leader, leader_epoch, isr, controller_epoch, topic_id = _read_state(node.data)
-    except _MISREAD as error:
-        raise _misread(node.data, "leader, leader_epoc, ISR and controller_epoch", error) from error
+    except MISREAD as error:
+        raise misread(node.data, "leader, leader_epoc, ISR and controller_epoch", error) from error
     return PartitionState(
         leader=leader,
         leader_epoch=leader_epoch,
@@ -238,7 +238,8 @@ def _read_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int]:
     return int(raw["leader"]), int(raw["leader_epoc"]), isr, int(raw["controller_epoch"]), topic_id
 
 
-def _misread(data: bytes, expected: str, error: Exception) -> NodeError:
+def misread(data: bytes, expected: str, error: Exception) -> NodeError:
+    """Return the error of a node that holds something else."""
     return NodeError(f"{data[:80]!r}: expected JSON with {expected} ({type(error).__name__}: {str(error)[:80]})")
 
 
@@ -253,47 +254,6 @@ def decode_number(data: bytes) -> int:
         return int(data)
     except ValueError as error:
         raise NodeError(f"{data[:80]!r}: expected a number") from error
-
-
-def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
-    """Encode a topic node: partition -> replicas, the first of which is preferred."""
-    return json.dumps({"partitions": {str(p): list(r) for p, r in sorted(replicas.items())}}).encode()
-
-
-def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:
-    """
-    Decode a topic node.
-
-    Raises:
-        NodeError: the node holds something else.
-    """
-    try:
-        raw: dict[str, Any] = json.loads(data)
-        found = {int(p): tuple(int(b) for b in replicas) for p, replicas in raw["partitions"].items()}
-        if any(number < 0 for partition, replicas in found.items() for number in (partition, *replicas)):
-            raise ValueError("a negative number")
-    except _MISREAD as error:
-        raise _misread(data, 'partitions, {"0": [1, 2]}', error) from error
-    return found
-
-
-def encode_elections(wanted: dict[TopicPartition, int]) -> bytes:
-    """Encode an operator's elections: partition -> the ISR member that should lead."""
-    return json.dumps(
-        {"elections": [{"topic": tp.topic, "partition": tp.partition, "leader": b} for tp, b in wanted.items()]}
-    ).encode()
-
-
-def decode_elections(data: bytes) -> dict[TopicPartition, int]:
-    """Decode an operator's elections; {} if the node holds something else."""
-    try:
-        raw: dict[str, Any] = json.loads(data)
-        return {
-            TopicPartition(str(one["topic"]), int(one["partition"])): int(one["leader"])
-            for one in raw["elections"]
-        }
-    except _MISREAD:
-        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,5 +300,5 @@ def decode_registration(data: bytes) -> Registration:
             internal_host=str(raw["internal"][0]),
             internal_port=int(raw["internal"][1]),
         )
-    except (*_MISREAD, IndexError) as error:
-        raise _misread(data, "node, host, port and internal", error) from error
+    except (*MISREAD, IndexError) as error:
+        raise misread(data, "node, host, port and internal", error) from error

@@ -28,7 +28,18 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
 )
 from targets.broker.limits import Limits
-from targets.broker.wire import admin, control, deletion, describing, fetch, handshake, offsets, produce, versions
+from targets.broker.wire import (
+    admin,
+    control,
+    deletion,
+    describing,
+    fetch,
+    handshake,
+    offsets,
+    placement,
+    produce,
+    versions,
+)
 from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import entity_bytes, is_flexible, read_entity, request_type, response_type
 from targets.broker.wire.frames import correlation_of
@@ -119,6 +130,15 @@ _APIS: Final[Mapping[int, _Api]] = {
     ),
     versions.CREATE_PARTITIONS: _Api(
         read_request=admin.read_partitions_request, write_response=admin.write_partitions_response
+    ),
+    versions.ELECT_LEADERS: _Api(
+        read_request=placement.read_elect_request, write_response=placement.write_elect_response
+    ),
+    versions.ALTER_PARTITION_REASSIGNMENTS: _Api(
+        read_request=placement.read_alter_request, write_response=placement.write_alter_response
+    ),
+    versions.LIST_PARTITION_REASSIGNMENTS: _Api(
+        read_request=placement.read_list_request, write_response=placement.write_list_response
     ),
     versions.DELETE_TOPICS: _Api(
         read_request=admin.read_delete_request, write_response=admin.write_delete_response

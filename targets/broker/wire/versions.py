@@ -36,6 +36,9 @@ OFFSET_FOR_LEADER_EPOCH: Final = 23
 DESCRIBE_CONFIGS: Final = 32
 DESCRIBE_LOG_DIRS: Final = 35
 CREATE_PARTITIONS: Final = 37
+ELECT_LEADERS: Final = 43
+ALTER_PARTITION_REASSIGNMENTS: Final = 45
+LIST_PARTITION_REASSIGNMENTS: Final = 46
 
 # What only the controller may ask for.
 COMMANDS: Final = (LEADER_AND_ISR, STOP_REPLICA)
@@ -80,6 +83,8 @@ def _under(*, hw: int, kip101: int, kip279: int, kip320: int) -> Mapping[str, in
     )
 
 
+# Of releases after those that have a protocol of their own; the newest has them.
+_LATER: Final = _under(hw=NOT_KNOWN, kip101=NOT_KNOWN, kip279=NOT_KNOWN, kip320=NOT_KNOWN)
 _COMMANDS: Final = _under(hw=0, kip101=0, kip279=0, kip320=0)
 
 # All APIs of this broker, under any protocol.
@@ -134,6 +139,25 @@ ROWS: Final[Rows] = MappingProxyType(
                 last=1,
                 advertised_first=0,
                 peer=_under(hw=NOT_KNOWN, kip101=1, kip279=1, kip320=1),  # KIP-195, in 1.0
+            ),
+            # KIP-183, in 2.2; v1 and v2 (KIP-460) in 2.4.
+            Row(key=ELECT_LEADERS, name="elect_leaders", first=0, last=2, advertised_first=0, peer=_LATER),
+            # KIP-455, in 2.4.
+            Row(
+                key=ALTER_PARTITION_REASSIGNMENTS,
+                name="alter_partition_reassignments",
+                first=0,
+                last=0,
+                advertised_first=0,
+                peer=_LATER,
+            ),
+            Row(
+                key=LIST_PARTITION_REASSIGNMENTS,
+                name="list_partition_reassignments",
+                first=0,
+                last=0,
+                advertised_first=0,
+                peer=_LATER,
             ),
             Row(
                 key=DESCRIBE_CONFIGS,

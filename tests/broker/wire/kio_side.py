@@ -153,6 +153,16 @@ def a_frame(key: int, version: int) -> bytes:
         placed = item_type(topic, "assignments")(broker_ids=(2, 1))
         more = (topic(name="t", count=3, assignments=(placed,)), topic(name="u", count=9, assignments=None))
         values |= {"topics": more, "validate_only": True}
+    if key == versions.ELECT_LEADERS:
+        named = item_type(entity, "topic_partitions")(topic="t", partitions=(1, 0))
+        values |= {"election_type": 1, "topic_partitions": (named,)}
+    if key == versions.ALTER_PARTITION_REASSIGNMENTS:
+        topic = item_type(entity, "topics")
+        partition = item_type(topic, "partitions")
+        wanted = (partition(partition_index=0, replicas=(2, 3)), partition(partition_index=1, replicas=None))
+        values["topics"] = (topic(name="t", partitions=wanted),)
+    if key == versions.LIST_PARTITION_REASSIGNMENTS:
+        values["topics"] = (item_type(entity, "topics")(name="t", partition_indexes=(0, 1)),)
     if key == versions.DESCRIBE_CONFIGS:
         resource = item_type(entity, "resources")
         values["resources"] = (resource(resource_type=2, resource_name="t", configuration_keys=("retention.ms",)),)

@@ -154,6 +154,24 @@ CLIENT_RESPONSES: dict[int, m.Response] = {
     versions.CREATE_PARTITIONS: m.TopicErrors(
         errors=(("a", ErrorCode.NONE, ""), ("b", ErrorCode.INVALID_PARTITIONS, "too few"))
     ),
+    versions.ELECT_LEADERS: m.PartitionErrors(
+        error=ErrorCode.NONE,
+        errors=(
+            m.PartitionError(A0, ErrorCode.NONE),
+            m.PartitionError(A1, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "away"),
+        ),
+    ),
+    versions.ALTER_PARTITION_REASSIGNMENTS: m.PartitionErrors(
+        error=ErrorCode.NONE,
+        errors=(
+            m.PartitionError(A0, ErrorCode.NONE),
+            m.PartitionError(B7, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "not moved"),
+        ),
+    ),
+    versions.LIST_PARTITION_REASSIGNMENTS: m.ReassignmentsResponse(
+        error=ErrorCode.NONE,
+        reassignments=(m.Reassignment(tp=A1, replicas=(1, 2, 3), adding=(3,), removing=(1,)),),
+    ),
     versions.DESCRIBE_CONFIGS: m.DescribeConfigsResponse(
         results=(
             m.ConfigResult(
