@@ -9,14 +9,9 @@ Source:  Kafka Replication Design V3, Paths 5; KIP-455; Kafka, KafkaController.a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from targets.broker.core import controller, readable
-from targets.broker.core.assignments import (
-    Assignment,
-    Move,
-    encode_topic,
-)
+from targets.broker.core.assignments import Assignment, Move, encode_topic
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import (
     AlterReassignmentsRequest,
@@ -45,8 +40,6 @@ from targets.broker.core.zookeeper import (
     ZkSet,
     topic_path,
 )
-
-NOT_THE_CONTROLLER: Final = "this broker is not the controller; expected the one that metadata name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,10 +78,8 @@ def note(
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{wanted.tp}: no such partition; expected one that is there"
     if target is None:
         if move is None:
-            return (
-                ErrorCode.NO_REASSIGNMENT_IN_PROGRESS,
-                f"{wanted.tp} is not being moved; there is nothing to cancel",
-            )
+            text = f"{wanted.tp} is not being moved; there is nothing to cancel"
+            return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, text
         target = move.origin
     elif not target or len(set(target)) != len(target) or not (live is None or set(target) <= set(live)):
         there = "" if live is None else f" of {shown(sorted(live))}"
