@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from benchmarks.mutants import (
+    asking,
     commanding,
     controlling,
     deleting,
@@ -36,6 +37,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         deleting,
         moving,
         numbering,
+        asking,
     )
     for mutant in part.MUTANTS
 }

@@ -46,6 +46,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
     "fence_fetch": _YES_NO,
     "fence_high_watermark": _YES_NO,
     "fence_isr_join": _YES_NO,
+    "fetch_sessions": frozenset({"none", "epoch_blind", "fenced"}),
     "forget_follower_ends": _YES_NO,
     "returning_leader": frozenset({"resumes", "awaits"}),
     "fence_broker_epoch": _YES_NO,

@@ -30,6 +30,7 @@ class Limits:
     internal_connections_max: int = 500
     connection_idle_ms_max: int = 600_000
     topic_partitions_max: int = 10_000
+    fetch_sessions_max: int = 1_000
     log_files_open_max: int = 1_000
     producers_max: int = 10_000
 
@@ -123,6 +124,12 @@ ROWS: Final = (
         kafka="",
         counts="the partitions of one topic, by number or by assignments",
         beyond="INVALID_PARTITIONS",
+    ),
+    Row(
+        name="fetch_sessions_max",
+        kafka="max.incremental.fetch.session.cache.slots",
+        counts="the fetch sessions; one not used for two minutes gives way, and a consumer's to a broker's",
+        beyond="each fetch names all its partitions",
     ),
     Row(
         name="log_files_open_max",

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.mutants import (
     MUTANTS,
     WITHOUT,
+    asking,
     commanding,
     controlling,
     deleting,
@@ -26,7 +27,19 @@ from benchmarks.mutants import (
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, moving, numbering)
+PARTS = (
+    stepping,
+    controlling,
+    commanding,
+    leading,
+    serving,
+    following,
+    joining,
+    deleting,
+    moving,
+    numbering,
+    asking,
+)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

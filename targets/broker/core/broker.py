@@ -158,8 +158,10 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             if core.state.leaving:
                 leaving.check(core)
         case FetchRequest():
-            leader.on_fetch(core, caller, request)
-            for part in request.partitions if core.state.deletions else ():
+            whole = fetches.of_session(core, caller, request)
+            if whole is not None:
+                leader.on_fetch(core, caller, whole)
+            for part in whole.partitions if whole is not None and core.state.deletions else ():
                 deletions.complete(core, part.tp)
         case ProduceRequest():
             leader.on_produce(core, caller, request)

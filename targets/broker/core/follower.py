@@ -23,6 +23,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.phases import Turn, move
 from targets.broker.core.rules import TruncateTo, UndefinedQuery
+from targets.broker.core.sessions import REFUSALS
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.truncation import Cut, Reason, decide, walk
 
@@ -160,6 +161,9 @@ def on_fetched(core: Core, continuation: AwaitFetch, result: FetchResult | None)
     replica = core.state.replicas.get(continuation.tp)
     phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
     if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
+        return
+    if result is not None and result.error in REFUSALS:
+        _ask(core, replica, Kind.FETCH)
         return
     if continuation.repair:
         _repair(core, replica, continuation, result)

@@ -22,6 +22,12 @@ EPOCH_DURING_DELETE: Final = -2
 NO_PRODUCER_ID: Final = -1
 
 
+# Of a fetch without a session, and the epochs of a fetch that begins none, or one (KIP-227).
+NO_FETCH_SESSION: Final = 0
+NO_SESSION_EPOCH: Final = -1
+FIRST_SESSION_EPOCH: Final = 0
+
+
 class ErrorCode(IntEnum):
     """Kafka's error codes that this broker sends or understands."""
 
@@ -54,6 +60,8 @@ class ErrorCode(IntEnum):
     INVALID_PRODUCER_EPOCH = 47
     KAFKA_STORAGE_ERROR = 56
     REASSIGNMENT_IN_PROGRESS = 60
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
     STALE_BROKER_EPOCH = 77
@@ -160,13 +168,21 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """A fetch; replica_id is the follower's broker id, -1 for a consumer."""
+    """
+    A fetch; replica_id is the follower's broker id, -1 for a consumer.
+
+    One with a session epoch above FIRST_SESSION_EPOCH goes on with a session (KIP-227): its partitions are those
+    that are new or changed since the fetch before, and `forgotten` those that leave. Any other names them all.
+    """
 
     replica_id: int
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
     partitions: tuple[FetchPartition, ...]
+    session_id: int = NO_FETCH_SESSION
+    session_epoch: int = NO_SESSION_EPOCH
+    forgotten: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,9 +198,16 @@ class FetchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse:
-    """One result for every requested partition."""
+    """
+    One result for every requested partition; within a session only for those that have news.
+
+    session_id is the session in which the next fetch may go on, NO_FETCH_SESSION if there is none; `error` is why
+    the whole request was refused.
+    """
 
     results: tuple[FetchResult, ...]
+    session_id: int = NO_FETCH_SESSION
+    error: ErrorCode = ErrorCode.NONE
 
 
 # --- list offsets ------------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ Every decision of the replication protocol that a release of Kafka changed, as o
 A protocol is a named set of rules, a mutant is a protocol with one rule changed (`with_rule`). What KIP-101
 changed is the difference between `hw` and `kip101` below, and nowhere else: the core looks rules up and never
 asks which protocol it runs.
-Source:  KIP-98, KIP-101, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3; KAFKA-6361,
-         6857, 6880, 7128, 7164, 7415, 7786.
+Source:  KIP-98, KIP-101, KIP-227, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3;
+         KAFKA-6361, 6857, 6880, 7128, 7164, 7415, 7786, 9338.
 Length:  one field for each rule, with what docs/rules.md prints of it.
 """
 
@@ -70,6 +70,14 @@ class EpochsFlushed(StrEnum):
 
     ON_CHANGE = "on_change"
     WITH_SEGMENT = "with_segment"
+
+
+class FetchSessions(StrEnum):
+    """What a fetch and its answer name: all partitions, or those with something new (KIP-227)."""
+
+    NONE = "none"
+    EPOCH_BLIND = "epoch_blind"
+    FENCED = "fenced"
 
 
 def _doc(doc: str, *, source: str, **values: str) -> dict[str, Any]:
@@ -200,6 +208,16 @@ class Rules:
             yes="it may not",
         )
     )
+    fetch_sessions: FetchSessions = field(
+        metadata=_doc(
+            "What a fetch and its answer name: all partitions, or those with something new.",
+            source="KIP-227; KAFKA-9338",
+            none="all of them, every time (to 1.0)",
+            epoch_blind="in a session, what is new; a leader checks the epochs of the fetch that begins it, and "
+            "keeps none of them (1.1 to 2.4.0)",
+            fenced="in a session, what is new; a leader keeps each partition's epoch, and checks it every time",
+        )
+    )
     forget_follower_ends: bool = field(
         metadata=_doc(
             "What a new leader knows of its followers' log ends.",
@@ -300,6 +318,7 @@ _HW: Final = Rules(
     fence_fetch=False,
     fence_high_watermark=False,
     fence_isr_join=False,
+    fetch_sessions=FetchSessions.NONE,
     forget_follower_ends=True,
     returning_leader=ReturningLeader.RESUMES,
     fence_broker_epoch=False,
@@ -325,6 +344,7 @@ _KIP279: Final = replace(
     undefined_query=UndefinedQuery.UNDEFINED,
     drop_stale_answer=True,
     start_inside_batch=True,  # also in 1.0.3 and 1.1.2
+    fetch_sessions=FetchSessions.EPOCH_BLIND,  # from 1.1 on
 )
 # With the fixes of KAFKA-7128, 7164 and 7415, and without fencing.
 _KIP279_FIXED: Final = replace(
@@ -351,7 +371,8 @@ PROTOCOLS: Final[dict[str, Rules]] = {
     "kip279": _KIP279,  # as 2.0.0 shipped it
     "kip279-2.0.1": _KIP279_FIXED,
     "kip320": _KIP320,  # 2.1
-    "kip380": replace(_KIP320, fence_broker_epoch=True, topic_identity=True),  # from 2.2 on; ids from 2.8 on
+    # From 2.2 on; sessions with epochs from 2.3.2 on, ids from 2.8 on.
+    "kip380": replace(_KIP320, fence_broker_epoch=True, topic_identity=True, fetch_sessions=FetchSessions.FENCED),
 }
 
 

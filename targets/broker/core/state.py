@@ -27,6 +27,7 @@ from targets.broker.core.messages import (
 from targets.broker.core.producer_block import ProducerBlock
 from targets.broker.core.rules import Rules
 from targets.broker.core.sequences import Sequences
+from targets.broker.core.sessions import Sessions
 from targets.broker.core.timers import TimerKey, Timers
 from targets.broker.core.waiting import WaitingDeletion, WaitingElection, WaitingFetch, WaitingProduce
 from targets.broker.core.waits import Waits
@@ -224,6 +225,7 @@ class State:
     timers: Timers = field(default_factory=Timers)
     produces: Waits[WaitingProduce] = field(default_factory=Waits)
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
+    sessions: Sessions = field(default_factory=Sessions)  # of those who fetch from this broker
     deletions: Waits[WaitingDeletion] = field(default_factory=Waits)
     producer_ids: ProducerBlock = field(default_factory=ProducerBlock)
     elections: dict[int, WaitingElection] = field(default_factory=dict)

@@ -74,7 +74,7 @@ class Incoming:
     A request as it came in.
 
     Exactly one of request and answer is set: `answer` is a whole frame for requests that the wire layer answers by
-    itself (ApiVersions, FindCoordinator, a fetch session that does not exist).
+    itself (ApiVersions, FindCoordinator).
     """
 
     api_key: int
@@ -274,7 +274,7 @@ def _read_fetch(asked: _Asked) -> _Read:
     if is_flexible(request_type(asked.key, asked.version)):
         at = skip_tags(asked.frame, at)
     request, end = fetch.read_request(asked.frame, at, asked.version, asked.items)
-    return client_id, request, fetch.no_session(asked.version) if request is None else None, end
+    return client_id, request, None, end
 
 
 _BY_HAND: Final = {versions.PRODUCE: _read_produce, versions.FETCH: _read_fetch}

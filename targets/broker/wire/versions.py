@@ -9,7 +9,7 @@ batch v2 and zstd need newer ones than the old releases had. For all other APIs 
 librdkafka reads features from the lowest version advertised, so Produce and Fetch are advertised from 0 though
 record batch v2 needs 3 and 4. It compresses with zstd only with Produce 7 and Fetch 10. It trusts leader epochs
 from Metadata 9 on, so here it never asks where they end.
-Source:  Kafka's message definitions; KIP-35 (ApiVersions), KIP-101, KIP-279, KIP-320, KIP-380.
+Source:  Kafka's message definitions; KIP-35 (ApiVersions), KIP-101, KIP-227, KIP-279, KIP-320, KIP-380.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from targets.broker.core.rules import Rules, TruncateTo
+from targets.broker.core.rules import FetchSessions, Rules, TruncateTo
 
 PRODUCE: Final = 0
 FETCH: Final = 1
@@ -208,6 +208,8 @@ def _needed(rules: Rules) -> Mapping[int, int]:
         needed[OFFSET_FOR_LEADER_EPOCH] = 1
     if rules.fence_truncation_query:
         needed[OFFSET_FOR_LEADER_EPOCH] = 2
+    if rules.fetch_sessions is not FetchSessions.NONE:
+        needed[FETCH] = 7
     if rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join:
         needed[FETCH] = 9
     if rules.idempotence:

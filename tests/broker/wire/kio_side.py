@@ -29,6 +29,8 @@ LACKING = {
     "replica_id": -2,
     "broker_epoch": -1,
     "topic_id": 0,
+    "session_id": 0,
+    "session_epoch": -1,
 }
 PEER_VERSIONS = [(key, v) for key in PEER for v in range(ROWS[key].first, ROWS[key].last + 1)]
 ALL_VERSIONS = [(key, v) for key, row in ROWS.items() for v in range(row.first, row.last + 1)]

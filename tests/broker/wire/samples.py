@@ -28,6 +28,8 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
                 )
                 for tp in (A0, A1, B7)
             ),
+            session_id=5,
+            session_epoch=0,
         ),
         m.FetchResponse(
             results=(
@@ -40,7 +42,8 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
                 ),
                 m.FetchResult(tp=A1, error=ErrorCode.NONE, high_watermark=0, log_start_offset=0),
                 m.FetchResult(tp=B7, error=ErrorCode.NOT_LEADER_OR_FOLLOWER),
-            )
+            ),
+            session_id=6,
         ),
     ),
     versions.LIST_OFFSETS: (
