@@ -129,6 +129,14 @@ def ever_assigned(ops: Sequence[Op]) -> frozenset[str]:
     return frozenset((*(setup.replicas if setup is not None else ()), *map(str, later)))
 
 
+def moved_away(ops: Sequence[Op], node: str, index: int) -> bool:
+    """Return True if the partition was on other nodes by then; the watch may show it a little later."""
+    moves = events_of(ops, Assigned)
+    before = [event for op, event in moves if op.index < index][-1:]
+    after = [event for op, event in moves if op.index > index][:1]
+    return any(node not in event.replicas for event in (*before, *after))
+
+
 def names_place(setup: Setup, topic: str, partition: int) -> bool:
     """Return True if the run has this partition, by its set-up as recorded."""
     own = topic == setup.topic and 0 <= partition - setup.partition < setup.partitions
