@@ -93,6 +93,10 @@ bench-history: $(STAMP)  ## what a large history costs while it is recorded, and
 bench-live: $(STAMP)  ## what the live check costs beside recording a history: ARGS="--records 30000 --repeats 5"
 	@$(BIN)/python -m benchmarks.live $(ARGS)
 
+.PHONY: bench-shutdown
+bench-shutdown: $(STAMP) java  ## how long producers wait when a broker is stopped, ours beside Apache Kafka: ARGS="--partitions 10"
+	@$(BIN)/python -m benchmarks.shutdown $(ARGS)
+
 .PHONY: bench-workload
 bench-workload: $(STAMP) java  ## what a workload's clients do a second on real processes, and how soon it is judged: ARGS="--seconds 20 --workload append"
 	@$(BIN)/python -m benchmarks.workload $(ARGS)

@@ -72,7 +72,12 @@ class Peer:
 
 
 def our_peer(
-    name: str, *, profile: bool = False, protocol: str = "kip380", together: Mapping[str, int] | None = None
+    name: str,
+    *,
+    profile: bool = False,
+    protocol: str = "kip380",
+    together: Mapping[str, int] | None = None,
+    settings: Mapping[str, int] | None = None,
 ) -> Peer:
     """
     Return our broker as a peer.
@@ -80,11 +85,12 @@ def our_peer(
     Args:
         profile: each process writes a cProfile profile when it ends.
         together: how much is done at once, where it is not the default.
+        settings: of the core, where they are not the default.
     """
 
     def tune(launch: Launch) -> Launch:
         config = json.loads(launch.files["broker.json"])
-        config["settings"] |= OURS_SETTINGS
+        config["settings"] |= OURS_SETTINGS | dict(settings or {})
         config["together"] = dict(together or {})
         del config["collector"]
         argv = launch.argv
@@ -96,14 +102,16 @@ def our_peer(
     return Peer(name=name, target=BrokerTarget(), protocol=protocol, changes=(), tune=tune)
 
 
-def their_peer(name: str, release: str) -> Peer:
-    """Return a release of Apache Kafka as a peer."""
+def their_peer(name: str, release: str, properties: Sequence[str] = ()) -> Peer:
+    """Return a release of Apache Kafka as a peer, with more properties of its brokers."""
 
     def tune(launch: Launch) -> Launch:
         java, *rest = (word for word in launch.argv if word not in _JVM_OF_A_RUN)
         return replace(launch, argv=(java, *JVM, *rest))
 
-    return Peer(name=name, target=KafkaTarget(), protocol=release, changes=THEIRS_PROPERTIES, tune=tune)
+    return Peer(
+        name=name, target=KafkaTarget(), protocol=release, changes=(*THEIRS_PROPERTIES, *properties), tune=tune
+    )
 
 
 class RunningCluster:
@@ -171,6 +179,10 @@ class RunningCluster:
     def kill(self, broker: int) -> None:
         """SIGKILL a broker; its session stays."""
         self._host.kill(self._names[broker - 1])
+
+    def stop(self, broker: int) -> None:
+        """SIGTERM a broker, and return when it has ended."""
+        self._host.stop(self._names[broker - 1])
 
     def end_session(self, broker: int) -> None:
         """End a broker's session in ZooKeeper, and return when its registration is gone."""

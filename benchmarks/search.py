@@ -40,6 +40,7 @@ ABLATIONS: Final = (
     "fence_fetch=no",
     "fence_high_watermark=no",
     "fence_isr_join=no",
+    "fetch_sessions=epoch_blind",
     "join_isr_past_epoch_start=no",
     "truncate_when_leader_unchanged=no",
     "truncate_to=high_watermark",

@@ -38,6 +38,7 @@ class Effect(StrEnum):
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
     DISK_SLOW = "disk-slow"
+    MOVED_AWAY = "moved-away"
     DOWN = "down"
     POWER_LOST = "power-lost"
     PAGES_LOST = "pages-lost"
@@ -92,6 +93,7 @@ LASTING: Final = (
         Effect.CLOCK_WRONG,
         Effect.DISK_GONE,
         Effect.DISK_SLOW,
+        Effect.MOVED_AWAY,
         Effect.PACKETS_IMPAIRED,
         Effect.PAUSED,
     }

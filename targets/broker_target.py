@@ -14,8 +14,8 @@ from harness.model import UsageError
 from harness.registry import pick
 from harness.scenario.variant import present_name
 from targets.broker.config import SECRET_VARIABLE
+from targets.broker.core import assignments, zookeeper
 from targets.broker.core import rules as core_rules
-from targets.broker.core import zookeeper
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
 
@@ -105,7 +105,7 @@ class BrokerTarget:
 
     def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
         """V3, Paths 3: partition -> replicas."""
-        return zookeeper.decode_assignment(data)
+        return assignments.decode_assignment(data)
 
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
         """V3, Paths 4: leader epoch, leader and ISR."""
@@ -120,8 +120,32 @@ class BrokerTarget:
     def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}
-        port.write(zookeeper.ELECTIONS, zookeeper.encode_elections(wanted))
+        there = port.read(zookeeper.ELECTIONS)
+        moves = {} if there is None else assignments.decode_moves(there)
+        port.write(zookeeper.ELECTIONS, assignments.encode_elections(wanted, moves))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
+
+    def move(self, port: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+        """Write what is wanted where the controller reads it, beside what it has not taken yet."""
+        there = port.read(zookeeper.ELECTIONS)
+        moves = {} if there is None else assignments.decode_moves(there)
+        moves[TopicPartition(topic, partition)] = tuple(broker_ids)
+        elections = {} if there is None else assignments.decode_elections(there)
+        port.write(zookeeper.ELECTIONS, assignments.encode_elections(elections, moves))
+        return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
+
+    def wanted(self, port: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+        """Look at what the controller has not taken yet, then at the topic's node."""
+        asked = port.read(zookeeper.ELECTIONS)
+        moves = {} if asked is None else assignments.decode_moves(asked)
+        node = port.read(zookeeper.topic_path(topic))
+        has = None if node is None else assignments.decode_topic(node)
+        if (found := moves.get(TopicPartition(topic, partition))) is not None:
+            return found
+        if has is None:
+            return ()
+        move = has.moves.get(partition)
+        return has.replicas.get(partition, ()) if move is None else move.target
 
     def emits_events(self) -> bool:
         """Return True."""
@@ -153,6 +177,7 @@ def settings_of(settings: Settings) -> dict[str, int | bool]:
         "retention_ms": settings.retention_ms,
         "retention_bytes": settings.retention_bytes,
         "compact": settings.compact,
+        "controlled_shutdown_ms": settings.controlled_shutdown_ms,
     }
     if settings.replica_lag_ms_max is not None:
         asked["replica_lag_ms_max"] = settings.replica_lag_ms_max

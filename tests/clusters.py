@@ -67,6 +67,7 @@ def running(
     make_host: MakeHost | None = None,
     own_servers: int = 0,
     client_links: bool = False,
+    changes: Sequence[str] = (),
     segment_bytes: int | None = None,
 ) -> Iterator[Cluster]:
     """
@@ -87,12 +88,13 @@ def running(
         make_host: what opens it, where its name does not suffice.
         own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
         client_links: whether clients reach brokers through the fabric.
+        changes: rules of the protocol that are changed, as `idempotence=no`.
         segment_bytes: how large a segment of a log is at most; None for the broker's own limit.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
     fixed = Settings(segment_bytes=segment_bytes)
-    spec = cluster_spec(target, protocol, ids, replicas, settings=fixed, nemeses=nemeses)
+    spec = cluster_spec(target, protocol, ids, replicas, changes=changes, settings=fixed, nemeses=nemeses)
     steps = tuple(Step(line=line, act=Inject(name, ())) for line, name in enumerate(faults, start=1))
     cluster = open_machines(
         replace(spec, scenario=replace(spec.scenario, steps=steps)),

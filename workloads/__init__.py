@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from workloads import append, batches, crash, mixed, tail, topics
+from workloads import append, batches, crash, idempotent, mixed, tail, topics
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
 from workloads.definition import Definition
@@ -19,6 +19,7 @@ WORKLOADS: Final[dict[str, Definition]] = {
     "mixed": mixed.WORKLOAD,
     "crash": crash.WORKLOAD,
     "topics": topics.WORKLOAD,
+    "idempotent": idempotent.WORKLOAD,
 }
 CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from benchmarks.mutants import (
+    asking,
     commanding,
     compacting,
     controlling,
@@ -17,6 +18,8 @@ from benchmarks.mutants import (
     following,
     joining,
     leading,
+    moving,
+    numbering,
     serving,
     stepping,
 )
@@ -24,7 +27,20 @@ from benchmarks.mutants.mutant import Mutant
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     mutant.name: mutant
-    for part in (stepping, controlling, commanding, leading, serving, following, joining, deleting, compacting)
+    for part in (
+        stepping,
+        controlling,
+        commanding,
+        leading,
+        serving,
+        following,
+        joining,
+        deleting,
+        moving,
+        numbering,
+        asking,
+        compacting,
+    )
     for mutant in part.MUTANTS
 }
 
@@ -34,12 +50,17 @@ WITHOUT: Final[Mapping[str, str]] = {
     "configs": "told on request, and no replication: tests/broker/core/test_configs.py",
     "controller_state": "only data: what the controller knows",
     "decided": "only data: decisions and what they were made from",
+    "elections": "who may lead is decided by election.py, whose mutants hold here too: test_elections.py",
     "events": "only data: inputs and outputs",
+    "leaving": "no schedule asks a broker to leave: test_leaving.py, and the scenario controlled-shutdown",
     "log_dirs": "told on request, and no replication: tests/broker/core/test_log_dirs.py",
     "log_port": "only a port: its two implementations are outside the core",
     "messages": "only data: requests and responses",
+    "moves": "what clients ask for, and no replication: test_reassignment.py",
     "names": "one rule for the names of topics, and no replication",
     "partitions": "no schedule adds partitions yet: test_partitions.py",
+    "producer_block": "only data: a block of ids and who waits for another",
     "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",
+    "waiting": "only data: requests that wait",
 }

@@ -127,8 +127,8 @@ MUTANTS: Final = (
         breaks="V3 B (on_topic_change 2): every deleted partition is stopped",
         edits=(
             (
-                "        del channel.stops[tp]\n    return",
-                "        del channel.stops[tp]\n    channel.stops.clear()\n    return",
+                "        del channel.stops[asked.tp]\n    return",
+                "        del channel.stops[asked.tp]\n    channel.stops.clear()\n    return",
             ),
         ),
     ),

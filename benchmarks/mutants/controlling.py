@@ -61,7 +61,7 @@ MUTANTS: Final = (
     # --- controller ------------------------------------------------------------------------------------------
     Mutant(
         name="reading-outlives-its-office",
-        module="controller",
+        module="reading",
         category=Category.COMMAND,
         sentence="A reading that a controller began in an earlier office of its own decides in the present one.",
         breaks="KAFKA-6082; Kafka's ControllerEventManager drops the events of an older epoch",
@@ -161,8 +161,8 @@ MUTANTS: Final = (
         edits=(
             (
                 "changes=mine, saw=continuation.live, fresh=tp in fresh))\n",
-                "changes=mine, saw=continuation.live, fresh=tp in fresh))\n            if state is not None:\n"
-                "                break\n",
+                "changes=mine, saw=continuation.live, fresh=tp in fresh))\n        if state is not None:\n"
+                "            break\n",
             ),
         ),
     ),
@@ -202,7 +202,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="gone-brokers-isr-not-read",
-        module="controller",
+        module="reading",
         category=Category.MANY,
         sentence="A state is not read though the dead broker may have come to its ISR since it was read last.",
         breaks='V3 A.3.1: "Read the current ISR of P"',

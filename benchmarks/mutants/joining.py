@@ -87,8 +87,8 @@ MUTANTS: Final = (
         breaks="V3 E.1 and E.2: every partition that is assigned to it",
         edits=(
             (
-                "in sorted(found.items()):",
-                "in sorted(found.items())[:1]:",
+                "in sorted(found.replicas.items()):",
+                "in sorted(found.replicas.items())[:1]:",
             ),
         ),
     ),
@@ -281,8 +281,31 @@ MUTANTS: Final = (
         edits=(('"ISR": list(state.isr)', '"ISR": sorted(state.isr)'),),
     ),
     Mutant(
-        name="one-election-of-many",
+        name="guard-of-any-topic",
         module="zookeeper",
+        category=Category.PROTOCOL,
+        sentence="The node that keeps a late write from the next topic of a name is the same for all of them.",
+        breaks="KIP-516; a write of an older topic's leader must not reach the new one",
+        edits=(
+            ('return f"{partition_path(tp)}/id-{topic_id}"', 'return f"{partition_path(tp)}/id-{topic_id % 1}"'),
+        ),
+    ),
+    Mutant(
+        name="id-in-the-first-state-alone",
+        module="zookeeper",
+        category=Category.PROTOCOL,
+        sentence="A partition's state has its topic's id only as long as nobody was elected anew.",
+        breaks="KIP-516; a state is told from that of the topic before by its id",
+        edits=(
+            (
+                "    if state.topic_id != NO_TOPIC_ID:\n",
+                "    if state.topic_id != NO_TOPIC_ID and not state.leader_epoch:\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="one-election-of-many",
+        module="assignments",
         category=Category.MANY,
         sentence="Of the elections that an operator asks for only the first takes place.",
         breaks="Kafka's PreferredReplicaElection: every partition that the node lists",
@@ -290,10 +313,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="assignment-sorted",
-        module="zookeeper",
+        module="assignments",
         category=Category.PROTOCOL,
         sentence="The preferred replica is the one with the smallest id, not the first assigned.",
         breaks="V3 B (init_leaders): the first live replica in the order of the assignment",
-        edits=(("tuple(int(b) for b in replicas)", "tuple(sorted(int(b) for b in replicas))"),),
+        edits=(("brokers = tuple(int(broker) for broker in found)", "brokers = tuple(sorted(map(int, found)))"),),
     ),
 )

@@ -2,8 +2,8 @@
 What became of every copy of a record: from the append of each copy to the event that ended it, and why.
 
 Only a fault may end a copy: a power loss that took unflushed bytes with that record among them, or the harness,
-which deleted files. Every other end is a bug of the system under test, except a truncation to follow a leader that
-lacks the record, which moves the question to that leader.
+which deleted files. Every other end is a bug of the system under test, except two: a truncation to follow a leader
+that lacks the record moves the question to that leader; and a move to other nodes, to those.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from checkers.facts.fact import fact, select
 from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import Change
 from checkers.facts.rot import rot_at
-from checkers.facts.view import REASONS, at
+from checkers.facts.view import REASONS, at, moved_away
 from harness.effect import Effect, nature_of
 from harness.events import Append, Ended, Follower, Injection, Leader, Recovered, Started, Truncate
 from harness.model import Op, OpType, Source, events_of
@@ -36,6 +36,7 @@ class Cause(StrEnum):
     SHORT = "short"
     REWRITTEN = "rewritten"
     VANISHED = "vanished"
+    MOVED = "moved"
 
 
 # The reason of a truncation that throws a damaged batch away.
@@ -149,7 +150,9 @@ def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_ha
         case Leader() | Follower():
             return End(op=op, cause=Cause.VANISHED, text=f"reported a log without it at {at(op)}, with no reason")
         case _:
-            return End(op=op, cause=Cause.VANISHED, text=f"deleted its replica at {at(op)}")
+            text = f"deleted its replica at {at(op)}"
+            moved = moved_away(ops, op.process, op.index)
+            return End(op=op, cause=Cause.MOVED if moved else Cause.VANISHED, text=text)
 
 
 def _lost_at_start(ops: Sequence[Op], change: Change, offset: int, begun: int) -> End:

@@ -81,13 +81,17 @@ def twice_polled(ops: Sequence[Op]) -> Mapping[str, frozenset[int]]:
     """
     Return the values that polls and final logs together show at more offsets than they were sent to.
 
-    What final logs alone show so is left to `contents`; a client that sends again makes such copies lawfully.
+    What final logs alone show so is left to `contents`; a client that sends again makes such copies lawfully,
+    unless it is idempotent.
     """
     setup, sent, places = setup_of(ops), sent_values(ops), places_of(ops)
     found: dict[str, frozenset[int]] = {}
-    for value, seen in polled_places(ops).items() if setup is not None and setup.sends_once else ():
+    once = setup is not None and setup.sends_once
+    for value, seen in polled_places(ops).items() if setup is not None and (once or setup.idempotent) else ():
         known, held = sent.get(value), {place.offset for place in places.get(value, ())}
-        if known is not None and known.appends_max and len(held) <= known.appends_max < len(seen | held):
+        if known is None or not (once or known.numbered) or not known.appends_max:
+            continue
+        if len(held) <= known.appends_max < len(seen | held):
             found[value] = seen | held
     return found
 

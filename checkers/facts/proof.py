@@ -169,6 +169,8 @@ def _ends(case: Case) -> Iterator[Breach]:
                 continue
             if end.cause is Cause.FOLLOWED and _lawfully_without(case, end):
                 continue
+            if end.cause is Cause.MOVED and _handed_over(case, end):
+                continue
             # Whoever is no member when the record is promised, and has no copy of it any more, promises nothing.
             if end.op.index < case.promised and node not in case.isr:
                 continue
@@ -182,6 +184,19 @@ def _lawfully_without(case: Case, end: End) -> bool:
     """Return True if the leader that a node followed had lost its own copy to a fault."""
     theirs = ended_before(case.fates.get(end.leader, ()), end.op.index)
     return theirs is not None and theirs.end is not None and theirs.end.by_fault
+
+
+def _handed_over(case: Case, end: End) -> bool:
+    """Return True if a member of the ISR had the record when it was moved to them, or had lost it to a fault."""
+    states = [state.isr for state in isr_states(case.ops) if state.op.index < end.op.index]
+    others = (member for member in (states[-1] if states else ()) if member != end.op.process)
+    for member in others:
+        theirs = ended_before(case.fates.get(member, ()), end.op.index)
+        if case.holds(member, end.op.index) or (
+            theirs is not None and theirs.end is not None and theirs.end.by_fault
+        ):
+            return True
+    return False
 
 
 def ended_before(fates: Sequence[Fate], index: int) -> Fate | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from checkers.facts.fact import fact
@@ -47,7 +47,7 @@ class Reach:
 
     def fenced(self, rule: str) -> bool:
         """Return True if the run's rules say so: only fetches of the leader's own epoch count."""
-        return self._rules.get("fence_fetch") == "yes" and self._rules.get(rule) == "yes"
+        return fences_fetches(self._rules) and self._rules.get(rule) == "yes"
 
     def by(self, node: str, op: Op, epoch: int, rule: str) -> tuple[int, list[int]] | None:
         """
@@ -63,6 +63,11 @@ class Reach:
         if rise is None or not place:
             return -1, []
         return rise.ends[place - 1], [rise.ops[place - 1]]
+
+
+def fences_fetches(rules: Mapping[str, str]) -> bool:
+    """Return True if a leader of these rules serves only its own epoch: in a session that is blind it does not."""
+    return rules.get("fence_fetch") == "yes" and rules.get("fetch_sessions") != "epoch_blind"
 
 
 @fact

@@ -23,6 +23,7 @@ class Sent:
         invokes: the ops that sent it.
         failed: the ops that say that it was surely not appended.
         ended: how many of the sends have an outcome.
+        numbered: whether brokers must know it again when it is sent again.
         acked: the offsets at which it was acknowledged, each with the op.
     """
 
@@ -31,6 +32,7 @@ class Sent:
     invokes: list[Op] = field(default_factory=list)
     failed: list[Op] = field(default_factory=list)
     ended: int = 0
+    numbered: bool = False
     acked: dict[int, Op] = field(default_factory=dict)
 
     @property
@@ -43,10 +45,13 @@ class Sent:
 def sent_values(ops: Sequence[Op]) -> Mapping[str, Sent]:
     """Return every value that a client sent to the partition."""
     found: dict[str, Sent] = {}
+    setup = setup_of(ops)
+    numbered = frozenset(setup.idempotent or ()) if setup else frozenset[str]()
     for op, record in events_of(ops, Produce):
         sent = found.get(record.value)
         if sent is None:
-            sent = found[record.value] = Sent(name=record.name or record.value)
+            name = record.name or record.value
+            sent = found[record.value] = Sent(name=name, numbered=name in numbered)
         if record.digest:
             sent.digests.add(record.digest)
         if op.type is OpType.INVOKE:

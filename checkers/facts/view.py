@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from checkers.facts.fact import fact
-from harness.events import Batch, Leader, LeaderAndIsr, Setup, Snapshot, Started
+from harness.events import Assigned, Batch, Leader, LeaderAndIsr, Setup, Snapshot, Started
 from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
@@ -119,6 +119,22 @@ def setup_of(ops: Sequence[Op]) -> Setup | None:
         return setup
     # No group of records of the schedule is sent to it.
     return replace(setup, topic=topic, partition=partition, partitions=1, replicas=replicas, records={})
+
+
+@fact
+def ever_assigned(ops: Sequence[Op]) -> frozenset[str]:
+    """Return the nodes that were replicas at any time: those of the set-up, and those it was moved to."""
+    setup = setup_of(ops)
+    later = (node for _, event in events_of(ops, Assigned) for node in event.replicas)
+    return frozenset((*(setup.replicas if setup is not None else ()), *map(str, later)))
+
+
+def moved_away(ops: Sequence[Op], node: str, index: int) -> bool:
+    """Return True if the partition was on other nodes by then; the watch may show it a little later."""
+    moves = events_of(ops, Assigned)
+    before = [event for op, event in moves if op.index < index][-1:]
+    after = [event for op, event in moves if op.index > index][:1]
+    return any(node not in event.replicas for event in (*before, *after))
 
 
 def names_place(setup: Setup, topic: str, partition: int) -> bool:

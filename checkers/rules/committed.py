@@ -110,7 +110,7 @@ def _taken(ops: Sequence[Op]) -> Iterator[_Missing]:
                     continue
                 held = logs[change.leader].at(start) if change.leader in logs else None
                 ended = end_of(ops, change, start, begun.get((change.node, origin), -1), held == origin)
-                if not ended.by_fault and ended.cause is not Cause.FOLLOWED:
+                if not ended.by_fault and ended.cause not in (Cause.FOLLOWED, Cause.MOVED):
                     yield _missing(change, commit, start, stop, ended)
 
 

@@ -21,11 +21,13 @@ from harness.model import Anomaly, Kind, Op, ranges_of
 KINDS: Final = (
     Definition(
         kind=Kind.DUPLICATE,
-        formula="|{o : some final log holds v at o}| > |{produce(v) invoked, not failed}|, if clients send once; "
+        formula="|{o : some final log holds v at o}| > |{produce(v) invoked, not failed}|, if clients send once "
+        "or v's producer is idempotent; "
         "or one batch holds v twice, or one log holds v at o in two batches, whatever clients do",
-        words="A record stands more often in the logs than clients sent it. If clients may send it again, that is "
-        "at-least-once delivery, and only a record twice in one batch or twice at one offset is wrong.",
-        evidence="log: snapshot, batch; client: produce; runner: setup (sends_once)",
+        words="A record stands more often in the logs than clients sent it. If clients may send it again, and its "
+        "producer is not idempotent, that is at-least-once delivery, and only a record twice in one batch or at "
+        "one offset is wrong.",
+        evidence="log: snapshot, batch; client: produce; runner: setup (sends_once, idempotent)",
         unchecked="",
         source="Kafka Replication Design V3: a follower appends what it fetched, once, at the same offset",
     ),
@@ -111,7 +113,7 @@ def _as_sent(
     elif not sent.appends_max:
         text, proof = "though its produce surely failed", tuple(op.index for op in sent.failed)
         yield _Wrong(kind=Kind.PHANTOM, value=value, text=text, places=places, proof=proof)
-    elif sends_once and len({place.offset for place in places}) > sent.appends_max:
+    elif (sends_once or sent.numbered) and len({place.offset for place in places}) > sent.appends_max:
         text, proof = "more often than clients sent it", tuple(op.index for op in sent.invokes)
         yield _Wrong(kind=Kind.DUPLICATE, value=value, text=text, places=places, proof=proof)
     elif twice := _twice(places):

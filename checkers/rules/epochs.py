@@ -12,7 +12,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.moments import Moment, anomaly, moments, never_stood, once, states, states_of_epoch
-from checkers.facts.view import at, names_of, setup_of
+from checkers.facts.view import at, ever_assigned, names_of, setup_of
 from harness.events import Elected, Follower, Leader, LeaderAndIsr
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -54,8 +54,7 @@ def epochs(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _single(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield states whose leader is outside the ISR, or no replica."""
-    setup = setup_of(ops)
-    replicas = setup.replicas if setup is not None else ()
+    replicas = ever_assigned(ops)
     for op, state in states(ops):
         if state.leader is None:
             continue
@@ -64,7 +63,7 @@ def _single(ops: Sequence[Op]) -> Iterator[Anomaly]:
             text = f"{said}, and is not in the ISR ({', '.join(map(str, state.isr))})"
             yield anomaly(ops, _KIND, text, [op.index], [state.leader], state.epoch)
         if replicas and state.leader not in replicas:
-            text = f"{said}, and is no replica of the partition ({', '.join(replicas)})"
+            text = f"{said}, and is no replica of the partition ({', '.join(sorted(replicas))})"
             yield anomaly(ops, _KIND, text, [op.index], [state.leader], state.epoch)
 
 
@@ -104,7 +103,7 @@ def _complaint(old: LeaderAndIsr, new: LeaderAndIsr, *, clean: bool) -> str:
 
 def _unclean(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield elections that their controller calls unclean although unclean election is off, or of no replica."""
-    setup, names = setup_of(ops), names_of(ops)
+    setup, names, replicas = setup_of(ops), names_of(ops), ever_assigned(ops)
     if setup is None:
         return
     for op, elected in events_of(ops, Elected):
@@ -113,8 +112,8 @@ def _unclean(ops: Sequence[Op]) -> Iterator[Anomaly]:
         if elected.unclean and not setup.unclean:
             text = f"{said} from outside the ISR, and unclean election is off"
             yield anomaly(ops, _KIND, text, [op.index], [leader or op.process], elected.epoch)
-        if leader is not None and setup.replicas and leader not in setup.replicas:
-            text = f"{said}, who is no replica of the partition ({', '.join(setup.replicas)})"
+        if leader is not None and replicas and leader not in replicas:
+            text = f"{said}, who is no replica of the partition ({', '.join(sorted(replicas))})"
             yield anomaly(ops, _KIND, text, [op.index], [leader], elected.epoch)
         elif leader is not None and elected.leader not in elected.isr:
             text = f"{said}, who is not in the ISR that it wrote"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, margin_ns, moments, once, states
-from checkers.facts.reach import reach
+from checkers.facts.reach import fences_fetches, reach
 from checkers.facts.view import at, final_leader, final_logs, setup_of
 from harness.effect import LOSSY, Effect, nature_of
 from harness.events import Corrupt, Follower, Healed, HighWatermark, Injection, Leader, Read, Recovered, Truncate
@@ -117,8 +117,8 @@ def _sources(ops: Sequence[Op]) -> Iterator[Anomaly]:
     ends |= {told_of.base for _, told_of in events_of(ops, Corrupt)}
     led: dict[int, tuple[list[int], list[int]]] = {}
     margin, setup = margin_ns(ops), setup_of(ops)
-    # Before KIP-320 a leader serves followers that it has in another epoch.
-    fenced = setup is not None and setup.rules.get("fence_fetch") == "yes"
+    # Before KIP-320, and in sessions before KAFKA-9338, a leader serves followers that it has in another epoch.
+    fenced = setup is not None and fences_fetches(setup.rules)
     for op, _, _, after in told if fenced else ():
         if after.role == "leader" and after.high_watermark is not None:
             whens, highs = led.setdefault(after.epoch, ([], []))

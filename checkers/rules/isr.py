@@ -25,7 +25,7 @@ from checkers.facts.moments import (
 )
 from checkers.facts.reach import epoch_starts, reach
 from checkers.facts.silences import unheard
-from checkers.facts.view import at, names_of, setup_of
+from checkers.facts.view import at, ever_assigned, names_of, setup_of
 from checkers.rules.lagging import lagging
 from harness.events import (
     Cut,
@@ -98,7 +98,7 @@ def isr(ops: Sequence[Op]) -> list[Anomaly]:
 def _members(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield ISRs that are empty, have a member twice, or a member that is no replica."""
     setup, names = setup_of(ops), names_of(ops)
-    replicas = frozenset(setup.replicas) if setup is not None else frozenset()
+    replicas = ever_assigned(ops)
     # Up to 0.10.2 a controller without a live replica empties the ISR if any replica may lead later.
     unclean = setup is not None and setup.unclean
     told = [

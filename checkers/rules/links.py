@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
-from checkers.facts.view import at, setup_of
+from checkers.facts.view import at, ever_assigned, setup_of
 from harness.events import (
     Cut,
     Delay,
@@ -160,9 +160,9 @@ def _of(event: OfLink) -> str:
     return f"{what}{' -> '.join(event.link)}"
 
 
-def _frames(ops: PartOps, setup: Setup) -> Iterator[_Break]:
+def _frames(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
     """Yield what replicas asked of each other that they cannot have asked."""
-    replicas = setup.replicas
+    replicas = ever_assigned(ops)
     for f in ("fetch", "fetched", "epoch-question", "epoch-answer"):
         for op in ops.by_key.get((Source.FABRIC, f), ()):
             event: Any = op.event

@@ -17,10 +17,10 @@ KINDS: Final = (
     Definition(
         kind=Kind.DUPLICATE,
         formula="|{o : a poll or a final log has v at o}| > |{produce(v) invoked, not failed}|, and final logs "
-        "alone do not show it, if clients send once",
+        "alone do not show it, if clients send once or v's producer is idempotent",
         words="Consumers and final logs together show a record at more offsets than clients sent it to. If "
-        "clients may send it again, that is at-least-once delivery.",
-        evidence="client: poll, produce; log: batch; runner: setup (sends_once)",
+        "clients may send it again, and its producer is not idempotent, that is at-least-once delivery.",
+        evidence="client: poll, produce; log: batch; runner: setup (sends_once, idempotent)",
         unchecked="",
         source="Jepsen: kafka, duplicate",
     ),

@@ -17,6 +17,7 @@ from checkers.facts.view import at, is_churned, key_of, names_place, setup_of
 from checkers.rules.lives import broken_lives
 from checkers.rules.values import strange_values
 from harness.events import (
+    Assigned,
     Commanded,
     ControllerNode,
     CreateTopic,
@@ -188,6 +189,8 @@ def _told(event: Event) -> Sequence[str | None]:
             return [end for end in link if end not in _ENDS]
         case Injection(nodes=nodes) | Registrations(nodes=nodes):
             return nodes
+        case Assigned(replicas=replicas):
+            return replicas
         case LeaderAndIsr(leader=leader, isr=isr):
             return isr if leader is None else (leader, *isr)
         case Poll(node=""):  # a client that does not tell whom it asked

@@ -281,5 +281,11 @@ class ZooKeeperView(Protocol):
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Ask the controller to elect an ISR member although no node failed; return what was asked."""
 
+    def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
+        """Ask the controller to move a partition to these nodes; return what was asked."""
+
+    def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
+        """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
+
     def close(self) -> None:
         """End the session; safe to call twice."""

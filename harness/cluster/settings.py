@@ -37,6 +37,8 @@ class Settings:
         retention_bytes: the size of a log from which on its oldest files are deleted; 0 for never.
         compact: of the records of one key the newest stays.
         keys: of how many keys the records of the schedule's own groups are; 0: they have none.
+        controlled_shutdown_ms: how long a node that is stopped may take until others lead what it leads, in
+            milliseconds; 0 for not at all.
         heal_within_s: how long the cluster has to become whole after the faults are undone, in seconds.
     """
 
@@ -50,6 +52,7 @@ class Settings:
     retention_bytes: int = 0
     compact: bool = False
     keys: int = 0
+    controlled_shutdown_ms: int = 0
     heal_within_s: float = limits.CONDITION_WAIT_S_MAX
 
 
@@ -82,6 +85,7 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "retention_bytes": lambda text: whole(text, 1, 2**31 - 1),
     "compact": {"yes": True, "no": False}.__getitem__,
     "keys": lambda text: whole(text, 1, limits.SCENARIO_RECORDS_MAX),
+    "controlled_shutdown_ms": lambda text: whole(text, 1, 1000 * int(limits.PROCESS_END_S_MAX)),
     "heal_within_s": lambda text: above_zero(text, limits.SCENARIO_TIME_S_MAX),
 }
 _FORMS: Final[Mapping[str, str]] = {
@@ -95,5 +99,6 @@ _FORMS: Final[Mapping[str, str]] = {
     "retention_bytes": f"a whole number from 1 to {2**31 - 1}",
     "compact": "yes or no",
     "keys": f"a whole number from 1 to {limits.SCENARIO_RECORDS_MAX}",
+    "controlled_shutdown_ms": f"a whole number from 1 to {1000 * int(limits.PROCESS_END_S_MAX)}",
     "heal_within_s": f"a number above 0, up to {limits.SCENARIO_TIME_S_MAX}",
 }

@@ -147,6 +147,12 @@ class Target(Protocol):
     def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Ask the controller to elect an ISR member although no node failed; return what was asked."""
 
+    def move(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+        """Ask the controller to move a partition to these replicas; return what was asked."""
+
+    def wanted(self, zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+        """Return the replicas that a partition is to have: those asked for last, else those that it has."""
+
     def emits_events(self) -> bool:
         """Return True if its nodes send events to the collector; if not, the wire and printed lines are used."""
 

@@ -23,6 +23,7 @@ from harness.events.broker import (
     HighWatermark,
     IsrChanged,
     Leader,
+    Leaving,
     LogCleaned,
     LogStart,
     Printed,
@@ -74,13 +75,14 @@ from harness.events.log import WITH_EPOCHS, Batch, Snapshot, SnapshotFailed
 from harness.events.nemesis import Injection
 from harness.events.runner import Done, Exited, Healed, LineUnreadable, RunnerNote, ScheduleStopped, Setup, Step
 from harness.events.simulator import OracleViolation, World
-from harness.events.zookeeper import ControllerNode, LeaderAndIsr, Registrations
+from harness.events.zookeeper import Assigned, ControllerNode, LeaderAndIsr, Registrations
 
 __all__ = [
     "EVENTS",
     "FAILED",
     "WITH_EPOCHS",
     "Append",
+    "Assigned",
     "Awaiting",
     "Batch",
     "BrokerNote",
@@ -125,6 +127,7 @@ __all__ = [
     "IsrChanged",
     "Leader",
     "LeaderAndIsr",
+    "Leaving",
     "LineUnreadable",
     "LinkRule",
     "LogCleaned",
@@ -199,6 +202,7 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.FABRIC, "fetched"): Fetched,
     (Source.FABRIC, "commanded"): Commanded,
     (Source.ZOOKEEPER, "leaderAndISR"): LeaderAndIsr,
+    (Source.ZOOKEEPER, "assigned"): Assigned,
     (Source.ZOOKEEPER, "controller"): ControllerNode,
     (Source.ZOOKEEPER, "registered"): Registrations,
     (Source.BROKER, "started"): Started,
@@ -207,6 +211,7 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.BROKER, "ready"): Ready,
     (Source.BROKER, "recovered"): Recovered,
     (Source.BROKER, "registered"): Registered,
+    (Source.BROKER, "leaving"): Leaving,
     (Source.BROKER, "controller"): ControllerOffice,
     (Source.BROKER, "elected"): Elected,
     (Source.BROKER, "command-dropped"): CommandDropped,

@@ -61,6 +61,13 @@ class Registered(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving(Event):
+    """The node was asked to end, and has others lead its partitions first."""
+
+    leads: int = field(metadata=key("how many partitions it leads that another member of the ISR can lead"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOffice(Event):
     """The node became controller, or resigned."""
 

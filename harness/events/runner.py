@@ -41,6 +41,10 @@ class Setup(Event):
     )
     message_format: str | None = field(default=None, metadata=key("`with_epochs` or `without_epochs`"))
     sends_once: bool | None = field(default=None, metadata=key("the client sends no record again"))
+    idempotent: tuple[str, ...] | None = field(
+        default=None,
+        metadata=key("the producers whose records are sent again and must be there once; absent for none"),
+    )
     partitions: int = field(
         default=1, metadata=key("how many partitions of the topic there are, from `partition` on; absent for one")
     )

@@ -21,6 +21,15 @@ class LeaderAndIsr(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned(OfPartition):
+    """The replicas that the partition has from now on; those before stand in the set-up, or in the last event."""
+
+    PROCESS: ClassVar[str] = "zookeeper"
+
+    replicas: tuple[str | None, ...] = field(metadata=key("names of nodes"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerNode(Event):
     """The current controller."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from harness.workload.plan import ACKS_ALL, NO_CLIENTS, ChurnPlan, Clients, ConsumerPlan, Place, ProducerPlan, Via
 
@@ -27,6 +27,14 @@ HURRIED_MS: Final = (1, 3)
 KEYED_SHARE: Final = 0.25
 # Then a log has several files, as only those that are closed are compacted.
 KEYED_SEGMENT_BYTES: Final = 300
+# An idempotent producer: often at work, and with the time to send again.
+_AGAIN: Final[dict[str, Any]] = {
+    "idempotent": True,
+    "acks": (ACKS_ALL,),
+    "every_ms": (2, 20),
+    "within_ms": 400,
+    "retries": 8,
+}
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -40,6 +48,7 @@ class Breadth:
         brokers_max: the most brokers of a wide run.
         partitions_max: the most partitions of a wide run, the main one included.
         readers: the share of runs of one partition in which clients read and write besides the steps.
+        idempotent: the share of runs whose producers are idempotent, and send again what is not acknowledged.
         churners: the share of wide runs in which a client deletes a topic and creates it again.
         older: the share of wide runs that are of the older message format instead, which need one partition.
         flushes: the choices for flush_messages.
@@ -50,6 +59,7 @@ class Breadth:
     brokers_max: int = 5
     partitions_max: int = 8
     readers: float = 0.7
+    idempotent: float = 0.2
     churners: float = 0.4
     older: float = 0.16
     flushes: tuple[int, ...] = (0, 0, 0, 1, 4)
@@ -57,7 +67,9 @@ class Breadth:
 
 
 # Neither further partitions nor clients.
-NARROW: Final = Breadth(wide=0.0, readers=0.0, churners=0.0, older=0.0, flushes=(0,), segments=(None,))
+NARROW: Final = Breadth(
+    wide=0.0, readers=0.0, idempotent=0.0, churners=0.0, older=0.0, flushes=(0,), segments=(None,)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +101,13 @@ def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -
     chance = Random(f"width {seed}")
     if not _is_wide(chance, breadth):
         clients = _few(chance, main) if chance.random() < breadth.readers else NO_CLIENTS
-        return Width(clients=clients)
+        return Width(clients=_numbered(seed, breadth, clients))
     brokers = chance.randint(len(nodes), max(len(nodes), breadth.brokers_max))
     others = tuple(name for name in _LETTERS if name not in nodes)[: brokers - len(nodes)]
     everyone = (*nodes, *others)
     further = _further(chance, chance.randint(1, breadth.partitions_max - 1), everyone)
     clients = _hurried(seed, _many(chance, (main, *further)))
-    clients = replace(clients, churners=_churners(seed, breadth, everyone))
+    clients = replace(_numbered(seed, breadth, clients), churners=_churners(seed, breadth, everyone))
     return Width(
         others=others,
         further=further,
@@ -159,6 +171,16 @@ def keyed_clients(seed: int, clients: Clients) -> tuple[Clients, int]:
         return clients, 0
     keys = chance.choice((1, 2, 5))
     return replace(clients, producers=tuple(replace(each, keys=keys) for each in clients.producers)), keys
+
+
+def _numbered(seed: int, breadth: Breadth, clients: Clients) -> Clients:
+    """Return the clients, now and then with producers that are idempotent, and have the time to send again."""
+    if Random(f"idempotent {seed}").random() >= breadth.idempotent:
+        return clients
+    producers = clients.producers or tuple(
+        ProducerPlan(name="p1", places=each.places) for each in clients.consumers
+    )
+    return replace(clients, producers=tuple(replace(each, **_AGAIN) for each in producers))
 
 
 def _producer(chance: Random, name: str, places: Sequence[Place]) -> ProducerPlan:

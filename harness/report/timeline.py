@@ -46,6 +46,7 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.CLOCK_WRONG: "clock wrong",
     Effect.DISK_GONE: "disk gone",
     Effect.DISK_SLOW: "disk slow",
+    Effect.MOVED_AWAY: "moved away",
 }
 # Faults that leave the node's process running; afterwards it has the role that it had before.
 _PASSING: Final = frozenset({Band.PAUSED, Band.ZOMBIE})
@@ -299,6 +300,9 @@ def _zookeeper(reading: Reading) -> Iterator[Item]:
         match op.event:
             case events.LeaderAndIsr(leader=leader, epoch=epoch, isr=isr):
                 words = f"{leader or 'no leader'} e{epoch} ISR {''.join(map(str, isr))}"
+                yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
+            case events.Assigned(replicas=replicas):
+                words = f"replicas {''.join(map(str, replicas))}"
                 yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
             case events.ControllerNode(node=node):
                 yield _mark(("zookeeper", 1), f"controller {node or 'none'}", "quietly", op, rank=4)

@@ -129,6 +129,8 @@ class Player:
         environment = self.environment
         if spec.random:
             spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack))
+        if not spec.has_producer_ids:
+            spec = replace(spec, scenario=replace(spec.scenario, clients=spec.scenario.clients.unnumbered()))
         cluster = environment.open_cluster(spec, folder, history)
         self._open[str(history.path)] = cluster
         try:
@@ -236,6 +238,7 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         replica_lag_ms=settings.replica_lag_ms_max,
         message_format=settings.message_format.value,
         sends_once=sends_once and spec.scenario.clients.sends_once,
+        idempotent=spec.scenario.clients.idempotent or None,
         must_play=spec.must_play or None,
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
         churned=spec.scenario.clients.churned or None,

@@ -23,6 +23,8 @@ ALIKE: Final = "--alike"
 NARROW: Final = "--narrow"
 # The option that has one cluster live through the time of `--time`.
 NO_FRESH: Final = "--no-fresh"
+# The rule of brokers that give ids to idempotent producers and heed them.
+IDEMPOTENCE: Final = "idempotence"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -86,6 +88,12 @@ class RunSpec:
     def random(self) -> bool:
         """Whether the schedule is random, so that inapplicable steps are skipped."""
         return bool(self.nemeses)
+
+    @property
+    def has_producer_ids(self) -> bool:
+        """Whether brokers give ids to producers; with the rule turned back they give them and do not heed them."""
+        off = f"{IDEMPOTENCE}=no"
+        return self.rules.get(IDEMPOTENCE) == "yes" or off in (*self.changes, *self.variant.changes)
 
     @property
     def faults(self) -> tuple[str, ...]:

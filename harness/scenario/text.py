@@ -58,7 +58,15 @@ def _settings(settings: Settings) -> list[str]:
         f"heal_within_s={settings.heal_within_s:g}",
     ]
     usual = Settings()
-    changed = ("replica_lag_ms_max", "flush_messages", "segment_bytes", "retention_ms", "retention_bytes", "keys")
+    changed = (
+        "replica_lag_ms_max",
+        "flush_messages",
+        "segment_bytes",
+        "retention_ms",
+        "retention_bytes",
+        "keys",
+        "controlled_shutdown_ms",
+    )
     values = {name: getattr(settings, name) for name in changed}
     found += [f"{name}={value}" for name, value in values.items() if value != getattr(usual, name)]
     return [*found, *(["compact=yes"] if settings.compact else [])]

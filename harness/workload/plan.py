@@ -74,6 +74,8 @@ class ProducerPlan:
         keys: of how many keys its records are; 0: they have none.
         together: the share of requests that send a batch to two of its partitions.
         retries: how often it sends a batch again that was not acknowledged; 0 sends each record once.
+        idempotent: its batches are numbered, so that brokers know again what is sent again (KIP-98); with acks=all
+            alone, and with retries.
         client: the library that it stands on; None for that of the run. The simulator has only raw, as its own.
         kill_after: it has a process of its own, which is killed after so many acknowledged records, the fewest and
             the most, and started again; None: it lives as long as the run.
@@ -90,6 +92,7 @@ class ProducerPlan:
     keys: int = 0
     together: float = 0.0
     retries: int = 0
+    idempotent: bool = False
     client: Library | None = None
     kill_after: tuple[int, int] | None = None
 
@@ -227,6 +230,15 @@ class Clients:
     def sends_once(self) -> bool:
         """Return True if no record is ever sent again; librdkafka does so, whatever `retries` is."""
         return not any(each.retries or each.client is Library.LIBRDKAFKA for each in self.producers)
+
+    @property
+    def idempotent(self) -> tuple[str, ...]:
+        """The producers of which the log may have no record twice."""
+        return tuple(each.name for each in self.producers if each.idempotent)
+
+    def unnumbered(self) -> Clients:
+        """Return these clients for brokers that know no producer ids."""
+        return replace(self, producers=tuple(replace(each, idempotent=False) for each in self.producers))
 
     def require_simulable(self) -> None:
         """Raise UsageError if the simulator cannot have these clients."""

@@ -22,7 +22,7 @@ from harness.logdir.codec import CODEC_NAMES
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
-from harness.workload.plan import ChurnPlan, ConsumerPlan, Library, Place, ProducerPlan, Via
+from harness.workload.plan import ACKS_ALL, ChurnPlan, ConsumerPlan, Library, Place, ProducerPlan, Via
 
 P = TypeVar("P", ProducerPlan, ConsumerPlan)
 Plan: TypeAlias = ProducerPlan | ConsumerPlan | ChurnPlan
@@ -31,6 +31,7 @@ _PLACE: Final = re.compile(r"([a-z][a-z0-9]*)-([0-9]{1,4})")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*")
 _SHARE: Final = re.compile(r"0(\.[0-9]{1,3})?|1")
 _ACKS: Final = {"0": 0, "1": 1, "all": -1}
+_YES_NO: Final = {"yes": True, "no": False}
 _ACKS_TEXT: Final = {number: word for word, number in _ACKS.items()}
 
 
@@ -62,7 +63,10 @@ def read_partition(where: str, text: str, nodes: Collection[str]) -> tuple[Place
 
 def read_producer(where: str, text: str, places: Collection[Place]) -> ProducerPlan:
     """Return a producer's plan; raise UsageError with the word, the place and what was expected."""
-    return _read(ProducerPlan, "producer", where, text, places)
+    plan = _read(ProducerPlan, "producer", where, text, places)
+    if plan.idempotent and (set(plan.acks) != {ACKS_ALL} or not plan.retries):
+        raise UsageError(f"{where}: producer {plan.name}: idempotent=yes; expected acks=all and retries with it")
+    return plan
 
 
 def read_consumer(where: str, text: str, places: Collection[Place]) -> ConsumerPlan:
@@ -213,6 +217,7 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], s
     "keys": (_number(0, limits.WORKLOAD_BATCH_MAX), str, f"N, up to {limits.WORKLOAD_BATCH_MAX}"),
     "together": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
     "retries": (_number(0, 1_000), str, "N, up to 1000"),
+    "idempotent": (_YES_NO.__getitem__, lambda idempotent: "yes" if idempotent else "no", "yes or no"),
     "via": (Via, str, " or ".join(Via)),
     "client": (Library, str, " or ".join(Library)),
     "wait_ms": (_number(0, _MS_MAX), str, "N, in milliseconds"),

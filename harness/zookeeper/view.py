@@ -19,7 +19,7 @@ from kazoo.protocol.states import KazooState, ZnodeStat
 from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import ControllerNode, Event, OfPartition, Registrations
+from harness.events import Assigned, ControllerNode, Event, OfPartition, Registrations
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError
@@ -148,6 +148,8 @@ class RealZooKeeperView:
         for topic, partition in places:
             self._newest[topic, partition] = 0
             self._client.DataWatch(self._target.partition_path(topic, partition), self._recorder(topic, partition))
+        for topic in dict.fromkeys(topic for topic, _ in places):
+            self._client.DataWatch(self._target.topic_path(topic), self._assignment_recorder(topic))
         self._client.DataWatch(self._target.controller_path(), self._controller_changed)
         parent = self._target.registration_path(0).rpartition("/")[0]
         self._client.ensure_path(parent)
@@ -161,6 +163,23 @@ class RealZooKeeperView:
             with self._observing():
                 if data is not None and stat is not None:
                     self._record_state((topic, partition), self._target.partition_truth(data, stat.version), stat)
+
+        return changed
+
+    def _assignment_recorder(self, topic: str) -> Callable[[bytes | None, ZnodeStat | None], None]:
+        """Return what records new replicas of the topic's partitions, but not those that it had at first."""
+        mine = [place for place in self._newest if place[0] == topic]
+        known: dict[int, tuple[int, ...]] = {}
+
+        def changed(data: bytes | None, _stat: ZnodeStat | None) -> None:
+            with self._observing(), self._lock:
+                found = {} if data is None else self._target.assignment(data)
+                for _, partition in mine:
+                    replicas = tuple(found.get(partition, ()))
+                    if replicas and known.setdefault(partition, replicas) != replicas:
+                        known[partition] = replicas
+                        nodes = tuple(map(self.name_of, replicas))
+                        self._record_new(Assigned(topic=topic, partition=partition, replicas=nodes))
 
         return changed
 
@@ -288,6 +307,14 @@ class RealZooKeeperView:
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Ask the controller to make an ISR member the leader, although no broker failed; return the request."""
         return self._target.elect(self, topic, partition, self._ids[name])
+
+    def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
+        """Ask the controller to move a partition to these nodes; return what was asked."""
+        return self._target.move(self, topic, partition, [self._ids[name] for name in names])
+
+    def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
+        """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
+        return tuple(map(self.name_of, self._target.wanted(self, topic, partition)))
 
     # --- an operator's access to ZooKeeper (harness.cluster.target.ZooKeeperPort) ---------------------------
     def read(self, path: str) -> bytes | None:

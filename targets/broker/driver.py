@@ -30,6 +30,8 @@ from targets.broker.core.events import (
     Exit,
     Flush,
     Flushed,
+    Leave,
+    Left,
     Observe,
     Received,
     Send,
@@ -108,6 +110,7 @@ class Driver:
         self._resolving: dict[int, tuple[int, Callable[[tuple[str, int] | None], None]]] = {}
         self._known: dict[int, tuple[str, int]] = {}
         self._done: asyncio.Future[str] | None = None
+        self._asked = ""  # why it is leaving
         self._data: DataDir | None = None
         self._broker = Broker(config, self)
         self._peer_rows = peer_rows(config.protocol, config.rules)
@@ -137,6 +140,7 @@ class Driver:
             segment_ms=self._settings.segment_ms,
             on_durable=self._on_durable,
             files_open_max=self._limits.log_files_open_max,
+            producers_max=self._limits.producers_max,
         )
         self._data = opened.data
         for note in opened.notes:
@@ -193,6 +197,14 @@ class Driver:
             return False
         self._done.set_result(reason)
         return True
+
+    def leave(self, reason: str) -> None:
+        """End `run` with this reason once others lead what this broker leads; at once if it is asked twice."""
+        if self._asked or not self._config.controlled_shutdown_ms:
+            self.stop(reason)
+        elif not self._stopped():
+            self._asked = reason
+            self.post(Leave())
 
     def _stopped(self) -> bool:
         return self._done is not None and self._done.done()
@@ -300,6 +312,8 @@ class Driver:
                 self._arm(at_ns)
             case Exit(reason=reason):
                 raise BrokerExit(reason)
+            case Left():
+                self.stop(self._asked)
 
     def _arm(self, at_ns: int) -> None:
         if self._timer is not None:

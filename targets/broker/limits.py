@@ -30,7 +30,9 @@ class Limits:
     internal_connections_max: int = 500
     connection_idle_ms_max: int = 600_000
     topic_partitions_max: int = 10_000
+    fetch_sessions_max: int = 1_000
     log_files_open_max: int = 1_000
+    producers_max: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +126,22 @@ ROWS: Final = (
         beyond="INVALID_PARTITIONS",
     ),
     Row(
+        name="fetch_sessions_max",
+        kafka="max.incremental.fetch.session.cache.slots",
+        counts="the fetch sessions; one not used for two minutes gives way, and a consumer's to a broker's",
+        beyond="each fetch names all its partitions",
+    ),
+    Row(
         name="log_files_open_max",
         kafka="",
         counts="the segment files that are open at once; the others are opened when needed",
         beyond="the one that was used least recently is closed",
+    ),
+    Row(
+        name="producers_max",
+        kafka="",
+        counts="the idempotent producers that a replica knows",
+        beyond="the one that has sent nothing for longest is not known any more",
     ),
 )
 

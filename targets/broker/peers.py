@@ -146,10 +146,16 @@ class Outbound(asyncio.BufferedProtocol):
         if version == NOT_KNOWN:
             self._post(Answered(tag=tag, response=_unsupported(request)))
             return
+        try:
+            frame = encode_request(request, version=version, correlation_id=tag, client_id=self._client_id)
+        except WireError as error:
+            # A peer that was restarted with an older protocol: the core does not go on with the session any more.
+            log.warning("peer: %s; not asking", error)
+            self._post(Answered(tag=tag, response=None))
+            return
         question = _Question(tag, request, version)
         question.deadline = asyncio.get_running_loop().call_later(ANSWER_S_MAX, self.close)
         self._asked[tag] = question
-        frame = encode_request(request, version=version, correlation_id=tag, client_id=self._client_id)
         self._transport.write(frame)
 
     def _finish(self, question: _Question, response: Response | None) -> None:

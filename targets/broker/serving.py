@@ -23,8 +23,8 @@ class Driver(Protocol):
     async def run(self) -> str:
         """Serve until stopped; return the reason."""
 
-    def stop(self, reason: str) -> bool:
-        """End `run` with this reason; return False if it ends for another one already."""
+    def leave(self, reason: str) -> None:
+        """End `run` with this reason, perhaps after a while, unless it ends for another one before."""
 
     def close_cleanly(self) -> None:
         """Flush everything and leave the marker of a clean shutdown."""
@@ -40,17 +40,11 @@ async def serve(driver: Driver) -> int:
         OSError: the disk failed while the broker started, or ended cleanly.
     """
     loop = asyncio.get_running_loop()
-    signals: list[str] = []
-
-    def stop(number: signal.Signals) -> None:
-        if driver.stop(number.name):
-            signals.append(number.name)
-
     loop.add_signal_handler(signal.SIGQUIT, print_clocks)
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop, number)
+        loop.add_signal_handler(number, driver.leave, number.name)
     reason = await driver.run()
-    if not signals:
+    if reason not in (signal.SIGTERM.name, signal.SIGINT.name):
         log.error("ended: %s", reason)
         return 1
     driver.close_cleanly()

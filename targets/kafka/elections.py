@@ -91,6 +91,33 @@ def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) 
     return f"{asked}preferred replica {broker_id} asked for"
 
 
+def move(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+    """
+    Ask the controller to move a partition to these replicas, once it has ended the move before.
+
+    Raises:
+        PreconditionError: another move is not over in time.
+    """
+    if not until(lambda: zookeeper.read(REASSIGN) is None, limits.CONDITION_WAIT_S_MAX):
+        raise PreconditionError(
+            f"move {topic}-{partition} to {list(broker_ids)}: {REASSIGN} is still there after "
+            f"{limits.CONDITION_WAIT_S_MAX:.0f} s; expected no other move in progress"
+        )
+    place = {"topic": topic, "partition": partition, "replicas": list(broker_ids)}
+    zookeeper.write(REASSIGN, json.dumps({"version": 1, "partitions": [place]}).encode())
+    return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {REASSIGN}"
+
+
+def wanted(zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+    """Return the replicas that a partition is to have: those of a move that is not over, else those it has."""
+    asked = zookeeper.read(REASSIGN)
+    # It stands there until the move is over; the topic's node has both sets of replicas meanwhile.
+    for each in [] if asked is None else _json(REASSIGN, asked)["partitions"]:
+        if (each["topic"], each["partition"]) == (topic, partition):
+            return tuple(each["replicas"])
+    return tuple(_assigned(zookeeper, topic, partition))
+
+
 def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
     """Write a request for the controller, and wait until the controller removes it because it is done."""
     if zookeeper.read(path) is not None:

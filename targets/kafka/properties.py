@@ -107,6 +107,8 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
         found["log.flush.interval.messages"] = str(settings.flush_messages)
     if settings.segment_bytes is not None:
         found["log.segment.bytes"] = str(settings.segment_bytes)
+    if settings.controlled_shutdown_ms:
+        found["controlled.shutdown.enable"] = "true"
     if settings.retention_ms or settings.retention_bytes:
         raise UsageError(
             f"Apache Kafka {entry.name}: retention; expected none, since its brokers do not say what they delete"

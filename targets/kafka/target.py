@@ -109,6 +109,14 @@ class KafkaTarget:
         """Return where the election of the preferred replica is asked for."""
         return elections.PREFERRED
 
+    def move(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+        """Write the reassignment where the controller reads it."""
+        return elections.move(zookeeper, topic, partition, broker_ids)
+
+    def wanted(self, zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+        """Look at the reassignment that is not done, then at the topic's node."""
+        return elections.wanted(zookeeper, topic, partition)
+
     def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Reorder the replicas, then elect the preferred one."""
         return elections.elect(zookeeper, topic, partition, broker_id)

@@ -21,6 +21,10 @@ from typing import Final
 
 from harness.model import Op
 from harness.workload.plan import Place
+from targets.broker.core.assignments import (
+    encode_assignment,
+    encode_elections,
+)
 from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -34,8 +38,6 @@ from targets.broker.core.zookeeper import (
     ZkCreate,
     ZkSet,
     broker_path,
-    encode_assignment,
-    encode_elections,
     topic_path,
 )
 from targets.simulator.caller import Caller

@@ -21,6 +21,7 @@ from harness.bit_rot import Flip, Where
 from harness.logdir.scan import BatchSeen, ReplicaLog
 from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
+from targets.broker.core.sequences import Sequences
 from targets.simulator import rot
 from targets.simulator.disk_errors import FLUSHES, WRITES, DiskErrors
 from targets.simulator.log import SimLog
@@ -234,6 +235,7 @@ class SimDisk:
             batch_ends=runs[1],
             file_epochs=log.epochs or (),
             high_watermark=self.high_watermarks.get(log.tp, 0),
+            sequences=Sequences.of(log.batches),
         )
 
     # --- reading the files ---------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from targets.simulator.deleter import Deleter
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.mover import Mover
 from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
 from targets.simulator.session_ends import SessionEnds
@@ -111,6 +112,7 @@ class SimEnvironment:
                 history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
                 deleted = [place for place, _ in places]
                 history.listeners.append(Deleter(world, spec.seed, deleted, last_line).listen)
+                history.listeners.append(Mover(world, spec.seed, places, last_line).listen)
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
                 history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]

@@ -10,7 +10,7 @@ Source:  Kafka, UnifiedLog and LocalLog; docs/power-loss.md.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import TypeAlias
@@ -172,6 +172,11 @@ class SimLog:
                 found.append(batch)
                 room -= batch.size
         return tuple(found)
+
+    def headers(self, offset: int) -> Iterator[Batch]:
+        """Yield the batches from the one that holds `offset` on."""
+        for segment in self.segments:
+            yield from segment.batches[segment.index_of(offset) :]
 
     def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
         """Read batches to see that none is damaged: (offset to go on from, bytes read)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
+from harness import limits
 from harness.ability import Ability
 from harness.bit_rot import Flip, Where, nothing_to_flip
 from harness.clocks import Moment, Reading, Setting, Which
@@ -82,7 +83,9 @@ class SimMachines:
 
     def stop(self, name: str) -> str:
         """End the process cleanly: everything is flushed, and the next start knows it."""
-        self._running("stop", name).stop()
+        node = self._running("stop", name)
+        node.stop()
+        self._world.until(lambda: node.process is None, limits.PROCESS_END_S_MAX)
         return f"ended cleanly at {self._now()}"
 
     def pause(self, name: str) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from harness.workload.plan import Place
-from targets.broker.core.messages import MetadataRequest, MetadataResponse
-from targets.simulator.caller import Caller, Outcome
+from targets.broker.core.messages import MetadataRequest, MetadataResponse, Request
+from targets.simulator.caller import Caller, Outcome, Then
 from targets.simulator.clock import NS_PER_MS
 
 # As a real client's metadata timeout, in proportion: a node that is paused is given up.
@@ -44,10 +44,6 @@ class Metadata:
 
     def ask(self, then: Callable[[], None]) -> None:
         """Ask a node that accepts connections, and call `then`, whatever came of it."""
-        nodes = [name for name, node in self._caller.world.nodes.items() if node.listening]
-        if not nodes:
-            self._caller.later(WITHIN_NS, then)
-            return
 
         def answered(outcome: Outcome) -> None:
             if isinstance(outcome.response, MetadataResponse):
@@ -55,7 +51,15 @@ class Metadata:
             then()
 
         topics = tuple(dict.fromkeys(place.topic for place in self._leaders))
-        self._caller.ask(self._pick(nodes), MetadataRequest(topics=topics), WITHIN_NS, answered)
+        self.ask_any(MetadataRequest(topics=topics), answered)
+
+    def ask_any(self, request: Request, then: Then) -> None:
+        """Send a request to a node that accepts connections, and call `then` with what came of it."""
+        nodes = [name for name, node in self._caller.world.nodes.items() if node.listening]
+        if nodes:
+            self._caller.ask(self._pick(nodes), request, WITHIN_NS, then)
+        else:
+            self._caller.later(WITHIN_NS, lambda: then(Outcome(error="no node accepts connections", sent=False)))
 
     def _learn(self, response: MetadataResponse) -> None:
         world = self._caller.world

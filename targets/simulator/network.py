@@ -16,7 +16,7 @@ from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, R
 from harness.fabric.core.links import LinkCore
 from harness.fabric.core.rules import CLIENTS
 from harness.packets import LATE_MS, LOST_PERCENT, Packets
-from targets.broker.core.messages import Request
+from targets.broker.core.messages import NO_SESSION_EPOCH, FetchRequest, Request
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.pipe import ANSWERS, DIRECTIONS, REQUESTS, End, Frame, Pipe
 from targets.simulator.witness import Recorder, Witness
@@ -97,7 +97,10 @@ class Network:
             due = self._due_ns(pipe.receiver(direction), due, lane.last_due_ns)
         due = max(due, lane.last_due_ns)
         lane.last_due_ns = due
-        lane.frames.append(Frame(due, pipe.link, DIRECTIONS[direction], body, request, tag, end=end))
+        frame = Frame(due, pipe.link, DIRECTIONS[direction], body, request, tag, end=end)
+        if type(request) is FetchRequest and request.session_epoch != NO_SESSION_EPOCH:
+            frame.about = pipe.about(direction, request, tag)
+        lane.frames.append(frame)
         if lane.planned_ns < 0:
             self._plan(pipe, direction, due)
 

@@ -26,6 +26,8 @@ from targets.broker.core.events import (
     Exit,
     Flush,
     Flushed,
+    Leave,
+    Left,
     Observe,
     Send,
     Start,
@@ -124,6 +126,7 @@ class Process:
             WriteHighWatermarks: lambda effect: node.disk.write_high_watermarks(effect.high_watermarks),
             Flush: self._flush,
             Exit: lambda effect: node.end(self, effect.reason),
+            Left: lambda _: node.close(),
         }
 
     def use(self, own_clock: clock.Clock) -> None:
@@ -316,6 +319,14 @@ class Node:
         self._world.network.hang_up_all(self.name)
 
     def stop(self) -> None:
+        """End the process cleanly, at once or once others lead what it leads."""
+        assert self.process is not None, f"{self.name} does not run"
+        if self.config.controlled_shutdown_ms:
+            self.process.post(Leave())
+        else:
+            self.close()
+
+    def close(self) -> None:
         """End the process cleanly: its session first, then all that it has is flushed."""
         process = self.process
         assert process is not None, f"{self.name} does not run"

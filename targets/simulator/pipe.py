@@ -11,7 +11,9 @@ from harness.fabric.core.rules import ZOOKEEPER_API, Direction, Link, Seen
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    FetchPartition,
     FetchRequest,
+    InitProducerIdRequest,
     LeaderAndIsrRequest,
     ListOffsetsRequest,
     MetadataRequest,
@@ -19,7 +21,9 @@ from targets.broker.core.messages import (
     ProduceRequest,
     Request,
     StopReplicaRequest,
+    TopicPartition,
 )
+from targets.simulator.sessions import parts_of
 
 # The tag of ZooKeeper's answers to multis.
 MULTI: Final = -2
@@ -36,6 +40,7 @@ API_OF: Final[dict[type[Request], str]] = {
     CreateTopicsRequest: "CreateTopics",
     DeleteTopicsRequest: "DeleteTopics",
     OffsetForLeaderEpochRequest: "OffsetForLeaderEpoch",
+    InitProducerIdRequest: "InitProducerId",
 }
 
 
@@ -48,6 +53,7 @@ class Frame(lanes.Frame):
         body: The receiver's business.
         request: The request that it is or answers; None on a link to ZooKeeper.
         tag: The sender's number of the request, -1 for an unnumbered frame, MULTI for the answer to a multi.
+        about: Of a fetch within a session, all partitions of the session.
     """
 
     link: Link
@@ -55,6 +61,7 @@ class Frame(lanes.Frame):
     body: Any
     request: Request | None
     tag: int
+    about: tuple[FetchPartition, ...] | None = field(default=None, kw_only=True)
 
     @property
     def seen(self) -> Seen:
@@ -63,7 +70,8 @@ class Frame(lanes.Frame):
             return Seen(link=self.link, api=ZOOKEEPER_API, direction=self.direction, multi=self.tag == MULTI)
         offsets: tuple[tuple[str, int], ...] = ()
         if isinstance(self.request, FetchRequest):
-            offsets = tuple((part.tp.topic, part.fetch_offset) for part in self.request.partitions)
+            parts = self.request.partitions if self.about is None else self.about
+            offsets = tuple((part.tp.topic, part.fetch_offset) for part in parts)
         return Seen(
             link=self.link,
             api=API_OF[type(self.request)],
@@ -95,6 +103,8 @@ class Pipe(Connection):
     Attributes:
         outside: True for a client's connection, to which only a cut of clients applies.
         last_offsets: The last fetch offset that the witness recorded, by partition.
+        known: What the fetches of a session have asked so far, by partition.
+        abouts: The partitions of fetches that have no answer yet, by their tags.
     """
 
     number: int
@@ -102,6 +112,8 @@ class Pipe(Connection):
     outside: bool
     lanes: tuple[Lane, Lane] = field(default_factory=lambda: (Lane(), Lane()), kw_only=True)
     last_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    known: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
+    abouts: dict[int, tuple[FetchPartition, ...]] = field(default_factory=dict)
 
     @property
     def src(self) -> str:
@@ -112,6 +124,13 @@ class Pipe(Connection):
     def dst(self) -> str:
         """Return the side that accepted it."""
         return self.link[1]
+
+    def about(self, direction: int, request: FetchRequest, tag: int) -> tuple[FetchPartition, ...] | None:
+        """Return the partitions of a fetch within a session, or of the one that an answer is to."""
+        if direction == ANSWERS:
+            return self.abouts.pop(tag, None)
+        self.abouts[tag] = parts_of(self.known, request)
+        return self.abouts[tag]
 
     def receiver(self, direction: int) -> str:
         """Return the receiver of frames in that direction."""

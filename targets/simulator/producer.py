@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.model import OpType
+from harness.workload.numbering import IDEMPOTENT_TRIES, Numbering
 from harness.workload.plan import Place
 from harness.workload.script import ProducerScript, Send
 from targets.broker.core.messages import (
     Batch,
     ErrorCode,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     ProducePartition,
     ProduceRequest,
     ProduceResponse,
@@ -64,6 +67,8 @@ class SimProducer:
         self._send: Send | None = None
         self._deadline_ns = 0
         self._open: list[_Part] = []
+        self._numbering = Numbering()
+        self._doubtful = False  # a part of this request was not acknowledged
         self._pause(after_ns)
 
     def _pause(self, more_ns: int = 0) -> None:
@@ -73,14 +78,29 @@ class SimProducer:
         if self.stopping:
             self.done = True
             self._caller.close()
-            return
+        elif self._script.plan.idempotent and not self._numbering.has_id:
+            self._metadata.ask_any(InitProducerIdRequest(), self._begin)
+        else:
+            self._send_next()
+
+    def _begin(self, outcome: Outcome) -> None:
+        """Take a producer's id, or ask again after a while."""
+        got = outcome.response
+        if isinstance(got, InitProducerIdResponse) and got.error is ErrorCode.NONE:
+            self._numbering.begin(got.producer_id, got.producer_epoch)
+            self._next()
+        else:
+            self._caller.later(RETRY_NS, self._next)
+
+    def _send_next(self) -> None:
         send, world = self._script.next(), self._world
         self._send = send
         self._deadline_ns = world.clock.now_ns + self._script.plan.within_ms * NS_PER_MS
         timestamp_ms = EPOCH_MS + world.clock.now_ns // NS_PER_MS
         for place, values in send.parts:
             batches = tuple(
-                make_batch(some, codec=send.codec, timestamp_ms=timestamp_ms) for some in self._batched(values)
+                self._numbered(place, make_batch(some, codec=send.codec, timestamp_ms=timestamp_ms))
+                for some in self._batched(values)
             )
             for batch in batches:
                 for _, digest, value in content_of(batch.payload).records:
@@ -91,11 +111,18 @@ class SimProducer:
 
     def _batched(self, values: tuple[str, ...]) -> list[tuple[str, ...]]:
         """Return the values of each batch: mostly there is one."""
-        share = self._world.split_share
+        share = 0 if self._script.plan.idempotent else self._world.split_share  # a numbered batch comes alone
         if not share or len(values) < 2 or self._split.random() >= share:
             return [values]
         at = self._split.randrange(1, len(values))
         return [values[:at], values[at:]]
+
+    def _numbered(self, place: Place, batch: Batch) -> Batch:
+        """Return a batch with the producer's numbers, if it is idempotent."""
+        if not self._script.plan.idempotent:
+            return batch
+        producer_id, epoch, sequence = self._numbering.number(place, batch.last_offset + 1)
+        return replace(batch, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
 
     # --- asking ----------------------------------------------------------------------------------------------
     def _ask(self, parts: list[_Part]) -> None:
@@ -124,6 +151,8 @@ class SimProducer:
     def _ask_leader(self, leader: str, parts: list[_Part]) -> None:
         assert self._send is not None
         acks, left_ns = self._send.acks, self._deadline_ns - self._world.clock.now_ns
+        if self._script.plan.idempotent:
+            left_ns = min(left_ns, self._script.plan.within_ms * NS_PER_MS // IDEMPOTENT_TRIES)
         request = ProduceRequest(
             acks=acks,
             timeout_ms=max(1, int(left_ns * BROKERS_SHARE) // NS_PER_MS),
@@ -178,7 +207,11 @@ class SimProducer:
         for at, value in enumerate(part.values):
             self._record(type_, part.place, value, offset=None if base is None else base + at, error=error)
         self._open.remove(part)
+        self._doubtful |= type_ is not OpType.OK
         if not self._open:
+            if self._doubtful and self._numbering.has_id:
+                self._numbering.doubt()
+            self._doubtful = False
             self._pause()
 
     def _record(self, type_: OpType, place: Place, value: str, **told: Any) -> None:

@@ -65,14 +65,8 @@ def with_only(batch: Batch, deltas: Collection[int]) -> Batch:
 
 def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:
     """Return the batch with its base offset and epoch, which its CRC does not cover."""
-    return Batch(
-        base_offset=base_offset,
-        last_offset=base_offset + batch.last_offset - batch.base_offset,
-        leader_epoch=leader_epoch,
-        crc=batch.crc,
-        size=batch.size,
-        payload=batch.payload,
-    )
+    last_offset = base_offset + batch.last_offset - batch.base_offset
+    return replace(batch, base_offset=base_offset, last_offset=last_offset, leader_epoch=leader_epoch)
 
 
 def content_of(payload: Payload) -> Content:

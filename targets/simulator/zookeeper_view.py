@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import ControllerNode, Event, OfPartition, Registrations
+from harness.events import Assigned, ControllerNode, Event, OfPartition, Registrations
 from harness.model import OpType, PreconditionError
 from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.simulator.tree import ANY_VERSION
@@ -30,11 +30,15 @@ class SimZooKeeperView:
     def watch(self, places: Sequence[tuple[str, int]]) -> None:
         """Record every change of the partitions, the controller and the registrations from now on."""
         states = {self._target.partition_path(*place): place for place in places}
+        topics = {self._target.topic_path(topic): topic for topic, _ in places}
+        assigned = {place: self.assignment(place[0]).get(place[1], ()) for place in places}
         controller = self._target.controller_path()
 
         def changed(path: str) -> None:
             if path in states:
                 self._record_state(*states[path])
+            elif path in topics:
+                self._record_assignments(topics[path], assigned)
             elif path == controller:
                 self._record(ControllerNode(node=self.controller()))
             elif path.startswith(f"{BROKER_IDS}/"):
@@ -48,6 +52,15 @@ class SimZooKeeperView:
         truth = self.truth(topic, partition)
         if truth is not None:
             self._record(truth.event(topic, partition, self.name_of))
+
+    def _record_assignments(self, topic: str, known: dict[tuple[str, int], tuple[str | None, ...]]) -> None:
+        """Record new replicas of the topic's partitions, but not those that it had at first."""
+        for partition, nodes in self.assignment(topic).items():
+            before = known.get((topic, partition))
+            if before is not None and before != nodes:
+                known[topic, partition] = nodes
+                if before:
+                    self._record(Assigned(topic=topic, partition=partition, replicas=nodes))
 
     def _registered(self) -> tuple[str, ...]:
         return tuple(sorted(name for name in self._world.ids if self.registered(name)))
@@ -124,6 +137,15 @@ class SimZooKeeperView:
         """Request the election of an ISR member from the controller, without a failure."""
         self._require_answer("elect")
         return self._target.elect(self, topic, partition, self._world.ids[name])
+
+    def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
+        """Ask the controller to move a partition to these nodes; return what was asked."""
+        self._require_answer("move")
+        return self._target.move(self, topic, partition, [self._world.ids[name] for name in names])
+
+    def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
+        """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
+        return tuple(map(self.name_of, self._target.wanted(self, topic, partition)))
 
     def _require_answer(self, what: str) -> None:
         """Raise PreconditionError while ZooKeeper answers nobody, an operator neither."""

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.mutants import (
     MUTANTS,
     WITHOUT,
+    asking,
     commanding,
     compacting,
     controlling,
@@ -19,13 +20,28 @@ from benchmarks.mutants import (
     following,
     joining,
     leading,
+    moving,
+    numbering,
     serving,
     stepping,
 )
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, commanding, leading, serving, following, joining, deleting, compacting)
+PARTS = (
+    stepping,
+    controlling,
+    commanding,
+    leading,
+    serving,
+    following,
+    joining,
+    deleting,
+    moving,
+    numbering,
+    asking,
+    compacting,
+)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

@@ -17,13 +17,13 @@ FAILED = "OSError(28, 'No space left on device')"
 class Failing:
     """A driver that ends after a failed write, and is told to stop while it ends."""
 
-    def __init__(self, ended: str) -> None:
+    def __init__(self, ended: str, while_leaving: str = "") -> None:
         self.closed_cleanly = False
         self._ended = ended
+        self._while_leaving = while_leaving
 
-    def stop(self, reason: str) -> bool:
-        first, self._ended = not self._ended, self._ended or reason
-        return first
+    def leave(self, reason: str) -> None:
+        self._ended = self._ended or self._while_leaving or reason
 
     async def run(self) -> str:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -41,3 +41,9 @@ def test_signal_after_a_failed_write_does_not_end_the_broker_cleanly(ended: str,
     driver: Any = Failing(ended)
     assert code == asyncio.run(serve(driver))
     assert clean is driver.closed_cleanly
+
+
+def test_write_that_fails_while_others_are_to_lead_does_not_end_the_broker_cleanly() -> None:
+    driver: Any = Failing("", while_leaving=FAILED)
+    assert 1 == asyncio.run(serve(driver))
+    assert not driver.closed_cleanly

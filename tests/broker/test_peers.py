@@ -1,4 +1,8 @@
-"""Connections to other brokers: each request is answered exactly once, even when the connection fails."""
+"""
+Connections to other brokers: each request is answered exactly once, even when the connection fails.
+
+Length:  all that may befall one connection, with the same loop and the same peer.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from targets.broker.core.messages import EpochAnswer, ErrorCode, FetchRequest, O
 from targets.broker.core.rounds import FETCHES, QUESTIONS
 from targets.broker.peers import Outbound, Peers
 from targets.broker.wire import encode_request
-from targets.broker.wire.versions import OFFSET_FOR_LEADER_EPOCH, ROWS
+from targets.broker.wire.versions import FETCH, OFFSET_FOR_LEADER_EPOCH, ROWS
 from tests.broker.wires import TP, Wire, api_versions, asked, question, receive, replied, reply, versions_told
 
 # A peer of the first release that answers epoch requests.
@@ -341,10 +345,15 @@ def test_peer_that_cannot_be_asked_for_epochs_is_not_asked_and_the_core_is_told_
     play(story)
 
 
-def test_fetch_that_a_peer_does_not_know_has_no_answer() -> None:
+@pytest.mark.parametrize(
+    ("told", "place"), [(OLD, {}), (versions_told((FETCH, 0, 6)), {"session_id": 5, "session_epoch": 1})]
+)
+def test_fetch_that_a_peer_does_not_know_has_no_answer(told: bytes, place: dict[str, int]) -> None:
+    """Source: KIP-227, in Fetch v7: an older leader would take what has changed for all that is asked."""
+
     async def story(_: Loop) -> None:
-        asker = Asker(told=OLD)
-        request = FetchRequest(replica_id=1, max_wait_ms=0, min_bytes=0, max_bytes=0, partitions=())
+        asker = Asker(told=told)
+        request = FetchRequest(replica_id=1, max_wait_ms=0, min_bytes=0, max_bytes=0, partitions=(), **place)
         asker.outbound.ask(1, request)
         assert ([Answered(tag=1, response=None)], []) == (asker.events, asker.wire.written)
 

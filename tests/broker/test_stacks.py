@@ -12,8 +12,9 @@ import pytest
 from harness.cluster.cluster import Cluster
 from harness.launch import Address
 from tests.broker.stacks import STACKS, Place, Stack
+from tests.broker.stacks.kafka_python import KafkaPython
 from tests.clusters import running
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 
 pytestmark = [
     pytest.mark.slow,
@@ -169,3 +170,18 @@ def test_reader_and_writer_go_on_when_the_leader_dies_and_comes_back(brokers: St
         assert list(range(10, 15)) == stack.produce(place, values(11, 5), acks=-1, codec="none")
         assert list(range(10, 15)) == [record[2] for record in reading.take(5)]
     assert (0, 15) == stack.bounds(place)
+
+
+@exhaustive
+def test_consumer_goes_on_with_a_fetch_session_and_is_told_of_news_alone(brokers: StackCluster) -> None:
+    """Source: KIP-227. kafka-python keeps one session with each broker, as Java's consumer does."""
+    stack = KafkaPython(brokers.cluster.clients_addresses)
+    topic = brokers.topic(stack, partitions=3, replicas=1)
+    places = [(topic, number) for number in range(3)]
+    with stack.reader(*places) as reading:
+        for offset in range(3):
+            for place in places:
+                stack.produce(place, values(offset, 1), acks=-1, codec="none")
+            assert sorted((*place, offset) for place in places) == sorted(r[:3] for r in reading.take(3))
+        sessions = [handler.next_metadata for handler in reading.sessions.values()]
+        assert [True] * 3 == [each.session_id > 0 and each.epoch > 2 for each in sessions]

@@ -19,10 +19,11 @@ from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.java import find_java
 from harness.launch import Address
+from targets.broker.log.batch import producer_of
 from targets.kafka.jars import cache_dir, jars_of, missing, tools_of
 from targets.kafka.releases import release_of
 from tests.broker.stacks.kafka_python import kafka
-from tests.clusters import running
+from tests.clusters import disk, running
 from tests.kept import exhaustive
 
 pytestmark = pytest.mark.slow
@@ -35,6 +36,8 @@ OLD: Final = {
     "kafka-log-dirs": "kafka.admin.LogDirsCommand",
     "kafka-delete-records": "kafka.admin.DeleteRecordsCommand",
     "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-leader-election": "kafka.admin.LeaderElectionCommand",
+    "kafka-reassign-partitions": "kafka.admin.ReassignPartitionsCommand",
     "kafka-console-producer": "kafka.tools.ConsoleProducer",
     "kafka-console-consumer": "kafka.tools.ConsoleConsumer",
 }
@@ -43,6 +46,8 @@ NEW: Final = OLD | {
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
 }
 CLASSES: Final = {"2.8.2": OLD, "3.9.1": NEW}
 JVM: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -122,15 +127,11 @@ def test_tools_write_read_delete_and_describe(tools: Tools, tmp_path: Path) -> N
     wish = ("--topic", topic, "--partitions", "1", "--replication-factor", "3")
     tools.run("kafka-topics", "--create", *wish)
     assert "is there already" in tools.run("kafka-topics", "--create", *wish)
-    writes = (
-        "--topic",
-        topic,
-        "--request-required-acks",
-        "all",
-        "--producer-property",
-        "enable.idempotence=false",
-    )
+    # In 2.8 it asks for acks=1 unless it is told otherwise, which an idempotent producer may not.
+    writes = ("--topic", topic, "--request-required-acks", "all", "--producer-property", "enable.idempotence=true")
     tools.run("kafka-console-producer", *writes, text="m1\nm2\nm3\n")
+    first = (disk(tools.cluster, "A") / f"{topic}-0" / f"{0:020d}.log").read_bytes()
+    assert (0, 0) == producer_of(first)[1:], "the first batch of an idempotent producer"
     read = ("--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages")
     assert ["m1", "m2", "m3"] == tools.run("kafka-console-consumer", *read, "3").splitlines()[-4:-1]
     before = tmp_path / "before.json"
@@ -150,6 +151,30 @@ def test_tools_write_read_delete_and_describe(tools: Tools, tmp_path: Path) -> N
     assert "does not support" in altered, altered
     tools.run("kafka-topics", "--delete", "--topic", topic)
     assert "does not exist" in tools.run("kafka-topics", "--describe", "--topic", topic)
+
+
+@exhaustive
+def test_tools_move_partitions_and_elect_leaders(tools: Tools, tmp_path: Path) -> None:
+    topic = f"{tools.topic}-moved"
+    tools.run("kafka-topics", "--create", "--topic", topic, "--replica-assignment", "1:2")
+    tools.cluster.await_(lambda: led(tools.cluster, topic) == 1, lambda: f"a leader of {topic}")
+    plan = tmp_path / "plan.json"
+    part = {"topic": topic, "partition": 0, "replicas": [3, 1], "log_dirs": ["any", "any"]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [part]}))
+    asked = ("--reassignment-json-file", str(plan))
+    executed = tools.run("kafka-reassign-partitions", "--execute", *asked)
+    assert f"Successfully started partition reassignment for {topic}-0" in executed, executed
+    place = {"topic": topic, "partition": 0}
+    verify = ("kafka-reassign-partitions", "--verify", *asked, "--preserve-throttles")
+    tools.cluster.await_(lambda: "is complete" in tools.run(*verify), lambda: f"{topic} moved to 3 and 1")
+    assert "Leader: 1\tReplicas: 3,1" in tools.run("kafka-topics", "--describe", "--topic", topic)
+    assert "No partition reassignments found" in tools.run("kafka-reassign-partitions", "--list")
+    elections = tmp_path / "elections.json"
+    elections.write_text(json.dumps({"partitions": [place]}))
+    wish = ("--election-type", "preferred", "--path-to-json-file", str(elections))
+    elected = tools.run("kafka-leader-election", *wish)
+    assert f"{topic}-0" in elected and "rror" not in elected, elected
+    assert "Leader: 3\tReplicas: 3,1" in tools.run("kafka-topics", "--describe", "--topic", topic)
 
 
 @exhaustive

@@ -48,9 +48,16 @@ def test_wrong_setting_is_named_with_what_was_expected(word: str, expected: str)
 
 def test_our_broker_takes_them_in_the_words_of_its_core() -> None:
     without = MessageFormat.WITHOUT_EPOCHS
-    words = {"unclean_election": True, "min_isr": 2, "flush_messages": 7, "retention_ms": 8, "retention_bytes": 9}
-    asked = Settings(message_format=without, compact=True, keys=3, **words)
-    assert words | {"compact": True, "stamp_epochs": False} == {
+    words = {
+        "min_isr": 2,
+        "flush_messages": 7,
+        "retention_ms": 8,
+        "retention_bytes": 9,
+        "compact": True,
+        "controlled_shutdown_ms": 6,
+    }
+    asked = Settings(message_format=without, unclean_election=True, keys=3, **words)
+    assert words | {"stamp_epochs": False, "unclean_election": True} == {
         name: value for name, value in settings_of(asked).items() if name not in SETTINGS
     }
     assert SETTINGS["replica_lag_ms_max"] == settings_of(asked)["replica_lag_ms_max"]

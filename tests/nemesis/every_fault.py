@@ -134,6 +134,14 @@ SHOWN: Final[dict[str, Shown]] = {
         pretended="{fault} {node}: no election was asked for; expected a request",
         after=("await leader = B", COPIED),
     ),
+    "move-away": Shown(
+        seen=r"replicas \[.*\] of .* asked for at /",
+        pretended="{fault} {node}: {node} is wanted as a replica of",
+        undo="move-back", undone=r"replicas \[.*\] of .* asked for at /", after=(COPIED,),
+    ),
+    "move-back": replace(
+        _undoing("move-away", r"replicas \[.*\] of .* asked for at /"), before=("move-away B",),
+    ),
     "depose-controller": Shown(
         node="controller", seen="/controller of [ABC] deleted",
         pretended=r"{fault} [ABC]: /controller of [ABC] is still there",

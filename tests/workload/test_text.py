@@ -50,6 +50,12 @@ def test_a_producer_is_read_as_it_is_printed(plan: ProducerPlan) -> None:
     assert read_producer("here", line_of(plan), PLACES) == plan
 
 
+def test_an_idempotent_producer_is_read_as_it_is_printed() -> None:
+    plan = read_producer("here", "p1 log-0 retries=2 idempotent=yes", PLACES)
+    assert (True, plan) == (plan.idempotent, read_producer("here", line_of(plan), PLACES))
+    assert (("p1",), ()) == ((both := Clients(producers=(plan,))).idempotent, both.unnumbered().idempotent)
+
+
 @given(consumers)
 def test_a_consumer_is_read_as_it_is_printed(plan: ConsumerPlan) -> None:
     assert read_consumer("here", line_of(plan), PLACES) == plan
@@ -75,6 +81,9 @@ def test_a_partition_names_its_replicas_in_order() -> None:
         ("p1 log-0 together=2", "option 'together=2'; expected together=a share from 0 to 1"),
         ("p1 log-0 client=kafka", "option 'client=kafka'; expected client=raw or librdkafka or kafka-python"),
         ("p1 log-0 pad=1 pad=1", "option 'pad=1' twice; expected each once"),
+        ("p1 log-0 idempotent=maybe", "option 'idempotent=maybe'; expected idempotent=yes or no"),
+        ("p1 log-0 idempotent=yes", "producer p1: idempotent=yes; expected acks=all and retries with it"),
+        ("p1 log-0 acks=all,1 retries=2 idempotent=yes", "expected acks=all and retries with it"),
         ("p1 log-0 via=leader", "option 'via=leader'; expected NAME=VALUE"),
     ],
 )

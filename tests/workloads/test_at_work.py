@@ -18,11 +18,11 @@ from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
-from harness.events import Poll, Produce, Read
+from harness.events import Poll, Produce, Read, Setup
 from harness.history.file import History, read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
-from harness.model import Op, OpType
+from harness.model import Op, OpType, events_of
 from harness.registry import load
 from harness.run.player import Player
 from harness.run.result import RunResult
@@ -309,3 +309,16 @@ def test_all_libraries_work_beside_each_other_while_the_leader_dies(tmp_path: Pa
     assert {f"client-{number}" for number in range(count + 1, 2 * count + 1)} == readers
     assert {f"client-{count + 1}"} == {op.process for op in polls if op.value["node"]}
     close_refused_sockets()
+
+
+@exhaustive
+def test_idempotent_producers_of_three_libraries_lose_and_repeat_nothing_while_the_leader_dies(
+    tmp_path: Path, zookeeper: Address
+) -> None:
+    """Source: KIP-98, Idempotent Producer Guarantees."""
+    drawn = WORKLOADS["idempotent"].clients((LOG, ORDERS), seed=SEED)
+    clients = drawn.without(lacking(drawn))
+    result, ops = played(clients, zookeeper, tmp_path)
+    assert ("as expected", "") == (result.status, result.reason)
+    assert [clients.idempotent] == [setup.idempotent for _, setup in events_of(ops, Setup)]
+    assert {*clients.idempotent} <= {op.value["name"] for op in completed(ops, Produce) if op.type is OpType.OK}

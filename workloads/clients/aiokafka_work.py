@@ -152,7 +152,7 @@ class AiokafkaSender:
                 client_id=self._process,
                 acks="all" if acks == ACKS_ALL else acks,
                 compression_type=None if codec == "none" else codec,
-                enable_idempotence=False,
+                enable_idempotence=self._plan.idempotent,
                 linger_ms=LINGER_MS,
                 max_batch_size=BATCH_BYTES_MAX,
                 request_timeout_ms=max(self._plan.within_ms, REQUEST_MS_MIN),

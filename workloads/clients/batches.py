@@ -1,5 +1,5 @@
 """
-Write a record batch (format v2) as a producer sends it: offsets from 0, no epoch, no timestamp, no producer id.
+Write a record batch (format v2) as a producer sends it: offsets from 0, no epoch, no timestamp.
 
 Without a timestamp (-1) a record has no age, so retention keeps it, and equal values make equal batches.
 Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java and DefaultRecord.java.
@@ -17,6 +17,7 @@ import crc32c
 from harness.keys import key_bytes
 from harness.model import UsageError
 from harness.registry import pick
+from harness.workload.numbering import UNNUMBERED, Numbers
 
 # The fields under the checksum, before the records: attributes, last offset delta, base and max timestamp,
 # producer id, producer epoch, base sequence, record count.
@@ -31,13 +32,14 @@ _KEY_BYTES_MAX: Final = 16
 _NONE: Final = -1
 
 
-def write_batch(values: Sequence[bytes], codec: str) -> bytes:
+def write_batch(values: Sequence[bytes], codec: str, numbers: Numbers = UNNUMBERED) -> bytes:
     """
     Write one batch with a record for every value, and with the key that a value says.
 
     Args:
         values: the records' values, at least one.
         codec: a name of CODECS.
+        numbers: of an idempotent producer.
 
     Raises:
         UsageError: the codec is unknown, or there are no values.
@@ -46,7 +48,7 @@ def write_batch(values: Sequence[bytes], codec: str) -> bytes:
         raise UsageError("a batch of no records; expected at least one")
     number, compress = pick("codec", CODECS, codec)
     records = compress(b"".join(_record(at, value) for at, value in enumerate(values)))
-    covered = _COVERED.pack(number, len(values) - 1, _NONE, _NONE, _NONE, _NONE, _NONE, len(values)) + records
+    covered = _COVERED.pack(number, len(values) - 1, _NONE, _NONE, *numbers, len(values)) + records
     length = _BEFORE.size - _UNCOUNTED_BYTES + len(covered)
     return _BEFORE.pack(0, length, _NONE, _MAGIC, crc32c.crc32c(covered)) + covered
 

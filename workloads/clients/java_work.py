@@ -126,7 +126,7 @@ class JavaSender:
                 "acks": "all" if acks == ACKS_ALL else acks,
                 "compression.type": codec,
                 "retries": self._plan.retries,
-                "enable.idempotence": "false",
+                "enable.idempotence": str(self._plan.idempotent).lower(),
                 "max.in.flight.requests.per.connection": 1,
                 "linger.ms": LINGER_MS,
                 "batch.size": BATCH_BYTES_MAX,

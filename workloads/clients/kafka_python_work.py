@@ -123,7 +123,7 @@ class KafkaPythonSender:
                 acks="all" if acks == ACKS_ALL else acks,
                 compression_type=None if codec == "none" else codec,
                 retries=plan.retries,
-                enable_idempotence=False,
+                enable_idempotence=plan.idempotent,
                 max_in_flight_requests_per_connection=1,
                 linger_ms=LINGER_MS,
                 batch_size=BATCH_BYTES_MAX,

@@ -102,7 +102,7 @@ class LibrdkafkaSender:
                     "acks": acks,
                     "compression.codec": codec,
                     "retries": plan.retries,
-                    "enable.idempotence": False,
+                    "enable.idempotence": plan.idempotent,
                     "max.in.flight.requests.per.connection": 1,
                     "linger.ms": LINGER_MS,
                     "message.timeout.ms": max(plan.within_ms, LINGER_MS + 1),

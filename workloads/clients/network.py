@@ -78,6 +78,10 @@ class Network:
             self._lose(node)
             raise
 
+    def ask_any(self, question: Callable[[Connection], T], within_s: float = METADATA_S_MAX) -> T:
+        """Ask any node, as `ask` does."""
+        return self.ask(self._choose(list(self._nodes)), within_s, question)
+
     def _connection(self, node: str, deadline: float) -> Connection:
         found = self._open.get(node)
         if found is not None and found.over:
@@ -113,12 +117,9 @@ class Network:
         """Ask one node who leads, if a leader is unknown, and believe it; return why it did not answer, or ""."""
         if all(place in self._leaders for place in self._places):
             return ""
-        node = self._choose(list(self._nodes))
         try:
-            found = self.ask(
-                node,
-                min(within_s, METADATA_S_MAX),
-                lambda connection: questions.leaders(connection, self._places),
+            found = self.ask_any(
+                lambda connection: questions.leaders(connection, self._places), min(within_s, METADATA_S_MAX)
             )
         except (NotSent, NoAnswer) as error:
             return str(error)

@@ -19,6 +19,7 @@ from harness.events import Produce
 from harness.kafka_errors import KAFKA_ERRORS, MOVED
 from harness.logdir.records import sent_digest
 from harness.model import OpType
+from harness.workload.numbering import IDEMPOTENT_TRIES, UNNUMBERED, Numbering, Numbers
 from harness.workload.plan import Place, ProducerPlan
 from harness.workload.script import FIRST, Life, ProducerScript, Send
 from workloads.clients import questions
@@ -61,6 +62,7 @@ class Producer:
         self._script = ProducerScript(plan, seed, life)
         self._process = process
         self._history = history
+        self._numbering = Numbering()
         # Not the script's chance: how often it asks depends on time, and what it sends must not.
         self.network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)
 
@@ -68,14 +70,25 @@ class Producer:
         """Send until it is to leave."""
         with self.network:
             while not leave.wait(self._script.pause_ms() / 1000):
-                self.send(self._script.next(), leave)
+                if self._plan.idempotent and not self._numbering.has_id:
+                    self._begin()
+                else:
+                    self.send(self._script.next(), leave)
+
+    def _begin(self) -> None:
+        """Ask a node for a producer's id; without an answer another one is asked after the next pause."""
+        try:
+            self._numbering.begin(*self.network.ask_any(questions.producer_id))
+        except (NotSent, NoAnswer):
+            return
 
     # --- one batch for each partition ------------------------------------------------------------------------
     def send(self, send: Send, leave: threading.Event) -> None:
         """Send a batch to each partition, again if the plan says so, and record every record's outcome."""
         events = {place: produce_events(self._plan.name, place, values, send) for place, values in send.parts}
         batches = {
-            place: write_batch([value.encode() for value in values], send.codec) for place, values in send.parts
+            place: write_batch([value.encode() for value in values], send.codec, self._numbers(place, len(values)))
+            for place, values in send.parts
         }
         for of_place in events.values():
             for event in of_place:
@@ -100,6 +113,11 @@ class Producer:
                 break
         for place, outcome in missing.items():
             self._record(events[place], outcome)
+        if missing and self._plan.idempotent:
+            self._numbering.doubt()
+
+    def _numbers(self, place: Place, records: int) -> Numbers:
+        return self._numbering.number(place, records) if self._plan.idempotent else UNNUMBERED
 
     def _record(self, events: Sequence[Produce], outcome: Outcome) -> None:
         for at, event in enumerate(events):
@@ -114,7 +132,8 @@ class Producer:
 
     def _try(self, batches: Mapping[Place, bytes], send: Send, leave: threading.Event) -> dict[Place, Outcome]:
         """Send these batches once, in one request, to the node that is believed to lead their partitions."""
-        deadline = time.monotonic() + self._plan.within_ms / 1000
+        tries = IDEMPOTENT_TRIES if self._plan.idempotent else 1
+        deadline = time.monotonic() + self._plan.within_ms / 1000 / tries
 
         def question(connection: Connection) -> dict[Place, questions.Produced]:
             return questions.produce_each(

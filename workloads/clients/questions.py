@@ -17,6 +17,8 @@ import kio.schema.fetch.v5.request as fetch_v5_request
 import kio.schema.fetch.v5.response as fetch_v5_response
 import kio.schema.fetch.v10.request as fetch_v10_request
 import kio.schema.fetch.v10.response as fetch_v10_response
+import kio.schema.init_producer_id.v0.request as init_producer_id_v0_request
+import kio.schema.init_producer_id.v0.response as init_producer_id_v0_response
 import kio.schema.list_offsets.v1.request as list_offsets_v1_request
 import kio.schema.list_offsets.v1.response as list_offsets_v1_response
 import kio.schema.metadata.v4.request as metadata_v4_request
@@ -42,6 +44,7 @@ _FETCH: Final[dict[int, tuple[Any, Any]]] = {
 }
 _METADATA: Final[tuple[Any, Any]] = (metadata_v4_request, metadata_v4_response)
 _DELETE_RECORDS: Final[tuple[Any, Any]] = (delete_records_v0_request, delete_records_v0_response)
+_INIT_PRODUCER_ID: Final[tuple[Any, Any]] = (init_producer_id_v0_request, init_producer_id_v0_response)
 _LIST_OFFSETS: Final[tuple[Any, Any]] = (list_offsets_v1_request, list_offsets_v1_response)
 _EARLIEST: Final = -2
 
@@ -163,6 +166,21 @@ def produce_each(
         for each in _listed(of_topic.partition_responses)
     ]
     return _each(results, batches)
+
+
+def producer_id(connection: Connection) -> tuple[int, int]:
+    """
+    Ask for a producer's id; return it, and its epoch.
+
+    Raises:
+        NoAnswer: the node gives none now.
+    """
+    request, response = _INIT_PRODUCER_ID
+    asked = request.InitProducerIdRequest(transactional_id=None, transaction_timeout=timedelta(minutes=1))
+    found = connection.ask(asked, response.InitProducerIdResponse)
+    if found.error_code is not ErrorCode.none:
+        raise NoAnswer(f"InitProducerId: {found.error_code.name}; expected an id")
+    return found.producer_id, found.producer_epoch
 
 
 def fetch(connection: Connection, topic: str, partition: int, offset: int) -> Fetched:

@@ -253,15 +253,23 @@ def _left(ops: Sequence[Op]) -> Iterator[_Break]:
 
 
 def _wrote_marks(ops: Sequence[Op]) -> Iterator[str]:
-    """Yield the nodes that wrote a checkpoint of high watermarks and have not lost their disk since."""
+    """Yield the nodes that wrote a checkpoint with this replica, and have lost neither it nor their disk since."""
     emptied = {
         node: op.index
         for op, fault in events_of(ops, Injection)
         if nature_of(op).effect is Effect.DISK_LOST
         for node in fault.nodes
     }
+    gone: set[str] = set()
+    for op in ops:  # a replica that was stopped is in the file again once another has a role in its place
+        if isinstance(op.event, Stopped):
+            gone.add(op.process)
+        elif isinstance(op.event, Leader | Follower):
+            if op.process in gone:
+                emptied[op.process] = op.index
+            gone.discard(op.process)
     for op, flush in events_of(ops, Flush):
-        if flush.path == _MARKS and op.index > emptied.get(op.process, -1):
+        if flush.path == _MARKS and op.index > emptied.get(op.process, -1) and op.process not in gone:
             yield op.process
 
 

@@ -2,6 +2,7 @@
 The broker as one state machine: `step(now_ns, event) -> effects`; the effects must be applied in order.
 
 It does no IO, reads no clock and draws no random number; asyncio, the simulator and tests drive the same one.
+Length:  the tables of what handles each event, request, answer and timer, and little else.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ from targets.broker.core import (
     controller,
     damage,
     deletions,
+    elections,
     fetches,
     follower,
     isr,
     leader,
+    leaving,
     log_dirs,
     membership,
     metadata,
+    moves,
     office,
     partitions,
+    producer_ids,
     questions,
+    reading,
     replicas,
     retention,
     rounds,
@@ -39,6 +45,7 @@ from targets.broker.core.events import (
     Event,
     Flushed,
     Hungup,
+    Leave,
     Received,
     Start,
     Tick,
@@ -49,15 +56,19 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.fetcher import AwaitLeader
 from targets.broker.core.messages import (
+    AlterReassignmentsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
     DeleteTopicsRequest,
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
+    ElectLeadersRequest,
     FetchRequest,
+    InitProducerIdRequest,
     LeaderAndIsrRequest,
     ListOffsetsRequest,
+    ListReassignmentsRequest,
     MetadataRequest,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
@@ -135,6 +146,9 @@ def _dispatch(core: Core, event: Event) -> None:
             core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
             retention.begin(core)
             compaction.begin(core)
+            elections.begin(core)
+        case Leave():
+            leaving.begin(core)
         case _:
             assert_never(event)
 
@@ -143,9 +157,13 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
     match request:
         case LeaderAndIsrRequest() | StopReplicaRequest():
             replicas.on_command(core, caller, request)
+            if core.state.leaving:
+                leaving.check(core)
         case FetchRequest():
-            leader.on_fetch(core, caller, request)
-            for part in request.partitions if core.state.deletions else ():
+            whole = fetches.of_session(core, caller, request)
+            if whole is not None:
+                leader.on_fetch(core, caller, whole)
+            for part in whole.partitions if whole is not None and core.state.deletions else ():
                 deletions.complete(core, part.tp)
         case ProduceRequest():
             leader.on_produce(core, caller, request)
@@ -159,6 +177,13 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             topics.on_create_topics(core, caller, request)
         case CreatePartitionsRequest():
             partitions.on_create_partitions(core, caller, request)
+        case AlterReassignmentsRequest():
+            moves.on_alter(core, caller, request)
+        case ListReassignmentsRequest():
+            moves.on_list(core, caller, request)
+        case ElectLeadersRequest():
+            elections.on_elect_leaders(core, caller, request)
+            controller.read(core)
         case DeleteTopicsRequest():
             topics.on_delete_topics(core, caller, request)
         case DeleteRecordsRequest():
@@ -167,6 +192,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             configs.on_describe_configs(core, caller, request)
         case DescribeLogDirsRequest():
             log_dirs.on_describe_log_dirs(core, caller, request)
+        case InitProducerIdRequest():
+            producer_ids.on_init_producer_id(core, caller, request)
         case _:
             assert_never(request)
 
@@ -217,8 +244,20 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             partitions.on_read(core, continuation, results)
         case partitions.AwaitTopicsExtended():
             partitions.on_written(core, continuation, results)
+        case leaving.AwaitRequests():
+            leaving.on_requests(core, results[0])
+        case leaving.AwaitSuccession():
+            pass  # it looks again after a while
+        case moves.AwaitTopicsToMove():
+            moves.on_read(core, continuation, results)
+        case moves.AwaitMovesNoted():
+            moves.on_written(core, continuation, results)
         case configs.AwaitTopicsDescribed():
             configs.on_topics_read(core, continuation, results)
+        case producer_ids.AwaitLastBlock():
+            producer_ids.on_read(core, results[0])
+        case producer_ids.AwaitBlock():
+            producer_ids.on_written(core, continuation, results[0])
         case _ if not stale and continuation is not None:  # any other reply is void
             _on_membership(core, event, continuation)
     if isinstance(continuation, isr.AwaitIsrWrite | isr.AwaitIsrRead) and continuation.tp in core.state.replicas:
@@ -261,15 +300,17 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             office.on_looked(core, continuation, results[0], results[1])
         case office.AwaitElection():
             office.on_elected(core, continuation, results[0])
-        case controller.AwaitNames():
+        case reading.AwaitNames():
             controller.on_names(core, continuation, results[0], results[1])
-        case controller.AwaitNodes():
+        case reading.AwaitNodes():
             controller.on_nodes(core, continuation, results)
-        case controller.AwaitStates():
+        case reading.AwaitStates():
             controller.on_states(core, continuation, results)
         case state_writes.AwaitStateWrites():
             controller.on_wrote(core, continuation, results[0])
-        case controller.AwaitElectionsRemoval():
+        case reading.AwaitWishesTaken():
+            controller.on_wishes_taken(core, continuation, results[0])
+        case reading.AwaitElectionsRemoval():
             pass  # the next reading finds a node that was not removed
         case _:
             raise AssertionError(
@@ -300,6 +341,8 @@ def _on_hungup(core: Core, connection: int) -> None:
         core.state.produces.pop(number)
         core.state.timers.drop(("produce", number))
     deletions.drop(core, connection)
+    producer_ids.drop(core, connection)
+    elections.drop(core, connection)
     if core.state.early:
         # The controller sends it again while this broker is registered.
         core.state.early = [command for command in core.state.early if command[0].connection != connection]
@@ -337,16 +380,27 @@ def _on_timer(core: Core, key: TimerKey) -> None:
                 follower.proceed(core, replica)
         case ("command", int(broker)):
             command_queue.pump(core, broker)
-        case ("controller-read",):
+        case ("controller-read",) | ("reassignment",):
             controller.read(core)
         case ("office", int(tried)):
             office.run_for_office(core, tried)
+        case ("elect-leaders", int(number)):
+            elections.on_timeout(core, number)
+        case ("preferred-leaders",):
+            elections.prefer(core)
+            controller.read(core)
         case ("register",):
             membership.register(core)
         case ("startup",):
             membership.read_topics_again(core)
         case ("paths",):
             membership.create_paths(core)
+        case ("leave",):
+            leaving.ask(core)
+        case ("left",):
+            leaving.leave(core)
+        case ("early",):
+            replicas.take_early(core)
         case _:
             raise AssertionError(f"timer {key!r}: no handler")
 

@@ -9,12 +9,13 @@ Source:  Kafka Replication Design V3, "Potential optimizations" 1: "we can have 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
 
 from targets.broker.core.controller_state import Channel
 from targets.broker.core.messages import (
+    EPOCH_DURING_DELETE,
     ErrorCode,
     LeaderAndIsr,
     LeaderAndIsrRequest,
@@ -67,31 +68,41 @@ def tell_all(core: Core, broker: int, commands: Collection[LeaderAndIsr]) -> Non
     channel.is_init = True
 
 
-def stop(core: Core, broker: int, gone: Mapping[TopicPartition, int]) -> None:
-    """Tell a broker to delete these replicas, each of the topic with this id."""
+def stop(core: Core, broker: int, gone: Collection[StopReplica]) -> None:
+    """Tell a broker to delete these replicas; what it was to be told of them before is void."""
     if not gone:
         return
     channel = _channel(core, broker)
-    for tp, topic_id in gone.items():
-        if tp in channel.states and channel.states[tp].topic_id <= topic_id:
-            del channel.states[tp]
+    for asked in gone:
+        command = channel.states.get(asked.tp)
+        if command is not None and _is_over(command, asked):
+            del channel.states[asked.tp]
     _note(core, broker, channel.stops, gone)
 
 
-def note_unstopped(core: Core, broker: int, missed: Mapping[TopicPartition, int]) -> None:
+def _is_over(command: LeaderAndIsr, asked: StopReplica) -> bool:
+    """Return True if a state is older than the deletion: of an older topic, or an epoch before it."""
+    if asked.leader_epoch == EPOCH_DURING_DELETE:
+        return command.topic_id <= asked.topic_id
+    return (command.topic_id, command.leader_epoch) <= (asked.topic_id, asked.leader_epoch)
+
+
+def note_unstopped(core: Core, broker: int, missed: Collection[StopReplica]) -> None:
     """Note what a broker is to delete once it registers again."""
     _note(core, broker, core.state.controller.unstopped.setdefault(broker, {}), missed)
 
 
-def _note(core: Core, broker: int, noted: dict[TopicPartition, int], gone: Mapping[TopicPartition, int]) -> None:
+def _note(
+    core: Core, broker: int, noted: dict[TopicPartition, StopReplica], gone: Collection[StopReplica]
+) -> None:
     """
     Note replicas to delete; of too many none, but that the broker is to be told all that it has.
 
     Where topics have no ids it is not, as its own reading may have found a younger topic: the oldest are dropped.
     """
-    for tp, topic_id in gone.items():
-        noted.pop(tp, None)
-        noted[tp] = topic_id
+    for asked in gone:
+        noted.pop(asked.tp, None)
+        noted[asked.tp] = asked
     over = len(noted) - UNSTOPPED_MAX
     if over <= 0:
         return
@@ -113,14 +124,14 @@ def forget_dead(core: Core) -> None:
     for broker, channel in controller.channels.items():
         if broker not in controller.live:
             _put_back(channel)
-            _note_unheard(core, broker, channel.stops, is_init=channel.is_init)
+            _note_unheard(core, broker, channel.stops.values(), is_init=channel.is_init)
             core.state.timers.drop(("command", broker))
     controller.channels = {
         broker: channel for broker, channel in controller.channels.items() if broker in controller.live
     }
 
 
-def _note_unheard(core: Core, broker: int, stops: Mapping[TopicPartition, int], *, is_init: bool) -> None:
+def _note_unheard(core: Core, broker: int, stops: Collection[StopReplica], *, is_init: bool) -> None:
     """Note what a command would have deleted on a broker that did not obey it: it is told once it is back."""
     if stops:
         note_unstopped(core, broker, stops)
@@ -162,14 +173,14 @@ def _rests(core: Core, broker: int) -> bool:
 
 
 def _next_stop(core: Core, channel: Channel) -> StopReplicaRequest:
-    taken = list(islice(channel.stops.items(), core.config.together.stops_max))
-    for tp, _ in taken:
-        del channel.stops[tp]
+    taken = tuple(islice(channel.stops.values(), core.config.together.stops_max))
+    for asked in taken:
+        del channel.stops[asked.tp]
     return StopReplicaRequest(
         controller_id=core.config.broker_id,
         controller_epoch=core.state.controller.epoch,
         ack_timeout_ms=ACK_TIMEOUT_MS,
-        partitions=tuple(StopReplica(tp=tp, topic_id=topic_id) for tp, topic_id in taken),
+        partitions=taken,
         broker_epoch=channel.broker_epoch,
     )
 
@@ -194,7 +205,7 @@ def _put_back(channel: Channel) -> None:
     """Put what was not answered before all else, but nothing that is older than what is there."""
     sent, channel.sent, channel.tag = channel.sent, None, None
     if isinstance(sent, StopReplicaRequest):
-        channel.stops = {asked.tp: asked.topic_id for asked in sent.partitions} | channel.stops
+        channel.stops = {asked.tp: asked for asked in sent.partitions} | channel.stops
     elif sent is not None:
         again = {command.tp: command for command in sent.partitions if command.tp not in channel.stops}
         channel.states = again | {tp: _newer(again.get(tp), state) for tp, state in channel.states.items()}
@@ -219,9 +230,9 @@ def on_commanded(core: Core, continuation: AwaitCommandAck, tag: int, response: 
 
 def _note_refused(core: Core, broker: int, sent: LeaderAndIsrRequest | StopReplicaRequest) -> None:
     if isinstance(sent, StopReplicaRequest):
-        _note_unheard(core, broker, {asked.tp: asked.topic_id for asked in sent.partitions}, is_init=False)
+        _note_unheard(core, broker, sent.partitions, is_init=False)
     else:
-        _note_unheard(core, broker, {}, is_init=sent.is_init)
+        _note_unheard(core, broker, (), is_init=sent.is_init)
 
 
 def _is_stale(response: Response) -> bool:

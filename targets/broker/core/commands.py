@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from targets.broker.core import command_queue
-from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsr, TopicPartition
+from targets.broker.core.messages import (
+    EPOCH_DURING_DELETE,
+    NO_TOPIC_ID,
+    LeaderAndIsr,
+    StopReplica,
+    TopicPartition,
+)
 from targets.broker.core.rules import ReturningLeader
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import PartitionState
@@ -78,29 +84,47 @@ def stop_replicas(
     A broker that is not registered is told when it is again: its process may live on, and reads nothing then.
     """
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
-        mine = {tp: topic_ids[tp.topic] for tp, replicas in gone.items() if broker in replicas}
-        if broker in core.state.controller.live:
-            command_queue.stop(core, broker, mine)
-        else:
-            command_queue.note_unstopped(core, broker, mine)
+        mine = [
+            StopReplica(tp=tp, topic_id=topic_ids[tp.topic]) for tp, replicas in gone.items() if broker in replicas
+        ]
+        _stop(core, broker, mine)
+
+
+def stop_removed(core: Core, command: LeaderAndIsr, removed: Collection[int]) -> None:
+    """
+    Command brokers to delete replicas that are no longer assigned to them, as was written (V3 F, 3.2.4).
+
+    A replica that is assigned there once more is of a later epoch, and stays (KIP-570); commands without ids have
+    no epochs either, and a late copy of one deletes it, as Kafka's did before 2.6.
+    """
+    epoch = command.leader_epoch if core.rules.topic_identity else EPOCH_DURING_DELETE
+    for broker in sorted(removed):
+        _stop(core, broker, [StopReplica(tp=command.tp, leader_epoch=epoch, topic_id=command.topic_id)])
+
+
+def _stop(core: Core, broker: int, gone: Collection[StopReplica]) -> None:
+    if broker in core.state.controller.live:
+        command_queue.stop(core, broker, gone)
+    else:
+        command_queue.note_unstopped(core, broker, gone)
 
 
 def stop_missed(
     core: Core, returned: Collection[int], assignments: Mapping[TopicPartition, tuple[int, ...]]
 ) -> None:
     """
-    Command brokers that registered again to delete the replicas whose topics were deleted meanwhile.
+    Command brokers that registered again to delete the replicas that they lost meanwhile.
 
     Without ids, a replica of the next topic of that name cannot be told from that of the last; it stays.
     Source:  Kafka's TopicDeletionManager ends a deletion only when every replica has confirmed it.
     """
     for broker in sorted(returned):
         missed = core.state.controller.unstopped.pop(broker, {})
-        gone = {
-            tp: topic_id
-            for tp, topic_id in missed.items()
-            if topic_id != NO_TOPIC_ID or broker not in assignments.get(tp, ())
-        }
+        gone = [
+            asked
+            for asked in missed.values()
+            if asked.topic_id != NO_TOPIC_ID or broker not in assignments.get(asked.tp, ())
+        ]
         command_queue.stop(core, broker, gone)
 
 

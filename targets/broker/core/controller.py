@@ -4,20 +4,45 @@ The controller: one broker elects leaders, writes them to ZooKeeper, then comman
     children (watched) -> registrations and assignments -> leaderAndISR -> decide -> write -> command
 `office` decides which broker is the controller.
 A reading takes what may have changed; every write names the version that it changes, so that the controller never
-overwrites a leader's own ISR change. `state_writes` writes the decisions.
+overwrites a leader's own ISR change. `reading` keeps what was read, `reassignment` moves partitions, and
+`state_writes` writes the decisions.
 Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KIP-380.
 Length:  one story, from a reading to its decisions, their writes and what these announce, read from top to bottom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 
-from targets.broker.core import command_queue, commands, election, readable, state_writes
+from targets.broker.core import (
+    command_queue,
+    commands,
+    election,
+    elections,
+    readable,
+    reassignment,
+    state_writes,
+)
+from targets.broker.core.assignments import (
+    Move,
+    decode_elections,
+    decode_moves,
+)
+from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Changes, Decided, Seen, Write
-from targets.broker.core.fences import is_same_topic, topic_id_of
+from targets.broker.core.fences import topic_id_of
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.reading import (
+    AwaitElectionsRemoval,
+    AwaitNames,
+    AwaitNodes,
+    AwaitStates,
+    AwaitWishesTaken,
+    left_office,
+    note_read,
+    to_read,
+)
 from targets.broker.core.state import Core
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (
@@ -30,6 +55,7 @@ from targets.broker.core.zookeeper import (
     ZkChildren,
     ZkCreate,
     ZkDelete,
+    ZkDone,
     ZkError,
     ZkExists,
     ZkGet,
@@ -39,57 +65,12 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     ZkSet,
     broker_path,
-    decode_elections,
     encode_state,
     leader_and_isr_path,
     partition_path,
     topic_id_path,
     topic_path,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitNames:
-    """First read: live brokers and topics. `office` is the controller epoch that started it."""
-
-    office: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitNodes:
-    """Second read: each registration, each assignment, and an operator's elections."""
-
-    office: int
-    brokers: tuple[int, ...]
-    topics: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitStates:
-    """
-    Third read: leaderAndISR, of those partitions whose state may matter now and may have changed.
-
-    Attributes:
-        topics: each with the czxid and the version of the node with its assignment.
-        unreadable: the topics whose node holds something else.
-        asked: an operator's elections, with the version of their node.
-        read: the partitions whose states are being read.
-        refused: those whose first state could not be written; what is below their paths is being read, too.
-    """
-
-    office: int
-    live: tuple[tuple[int, int], ...]
-    assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
-    topics: tuple[tuple[str, int, int], ...]
-    unreadable: tuple[str, ...] = ()
-    asked: ZkNode | None = None
-    read: tuple[TopicPartition, ...] = ()
-    refused: tuple[TopicPartition, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitElectionsRemoval:
-    """The operator's election node is being removed; its elections go ahead whatever the result."""
 
 
 # --- a reading ---------------------------------------------------------------------------------------
@@ -111,14 +92,9 @@ def read(core: Core) -> None:
     )
 
 
-def _left_office(core: Core, office: int) -> bool:
-    """Return True if the reading outlived its office; it must decide nothing, as no epoch would be checked."""
-    return not core.state.controller.active or core.state.controller.epoch != office
-
-
 def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: ZkResult) -> None:
     """Read registrations and assignments next."""
-    if _left_office(core, continuation.office):
+    if left_office(core, continuation.office):
         return
     if not isinstance(brokers, ZkNames) or not isinstance(topics, ZkNames):
         _read_failed(core)
@@ -135,7 +111,7 @@ def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: Zk
 
 def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]) -> None:
     """Read leaderAndISR next, where it matters; below those that could not be written, what is there."""
-    if _left_office(core, continuation.office):
+    if left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
         _read_failed(core)
@@ -145,21 +121,30 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
     topics: list[tuple[str, int, int]] = []
+    moves: dict[TopicPartition, Move] = {}
     there, unreadable = readable.read_topics(core, continuation.topics, results[count:-1])
     for topic, node, assigned in there:
         topics.append((topic, node.czxid, node.version))
-        for partition, replicas in sorted(assigned.items()):
+        for partition, replicas in sorted(assigned.replicas.items()):
             assignments.append((TopicPartition(topic, partition), replicas))
+        moves |= {TopicPartition(topic, partition): move for partition, move in assigned.moves.items()}
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
-    read = _to_read(
-        core, dict(live), assignments, {topic: (czxid, version) for topic, czxid, version in topics}, asked
-    )
+    if asked is not None and decode_moves(asked.data):
+        write = reassignment.taking(core, asked, there)
+        core.ask(AwaitWishesTaken(office=continuation.office), write)
+        return
+    placed = dict(assignments)
+    doubted = elections.doubted(core, placed) | reassignment.begun(moves, placed)
+    doubted |= set() if asked is None else decode_elections(asked.data).keys()
+    versions = {topic: (czxid, version) for topic, czxid, version in topics}
+    read = to_read(core, dict(live), assignments, versions, doubted)
     after = AwaitStates(
         office=continuation.office,
         live=live,
         assignments=tuple(assignments),
         topics=tuple(topics),
         unreadable=unreadable,
+        moves=tuple(moves.items()),
         asked=asked,
         read=read,
         refused=tuple(tp for tp in read if tp in core.state.controller.refused),
@@ -169,47 +154,20 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     core.ask(after, *states, *below)
 
 
-def _to_read(
-    core: Core,
-    registered: dict[int, int],
-    assignments: Sequence[tuple[TopicPartition, tuple[int, ...]]],
-    topics: Mapping[str, tuple[int, int]],
-    asked: ZkNode | None,
-) -> tuple[TopicPartition, ...]:
-    """
-    Return the partitions whose states are to be read.
-
-    Only its leader changes a state behind the controller's back, and only its ISR. So of a broker that is gone
-    those are read to whose ISR it may have come since; a decision about the others is written under the version
-    that is known, and refused if there is another (V3 A, 3.3: "go back to 1.1").
-    """
-    controller = core.state.controller
-    known = controller.live
-    returned = {broker for broker, czxid in registered.items() if known.get(broker) != czxid}
-    gone = known.keys() - registered.keys()
-    elections = {} if asked is None else decode_elections(asked.data)
-    doubtful = controller.unhandled.keys() | controller.uncertain.keys() | controller.refused | elections.keys()
-    same = {topic for topic, node in topics.items() if controller.topics.get(topic) == node}
-
-    def is_read(tp: TopicPartition, replicas: tuple[int, ...]) -> bool:
-        if (
-            tp not in controller.seen
-            or tp.topic not in same
-            or tp in doubtful
-            or not returned.isdisjoint(replicas)
-        ):
-            return True
-        if gone.isdisjoint(replicas):
-            return False
-        state = controller.states.get(tp)
-        return state is None or not gone.isdisjoint(set(replicas) - set(state.isr))
-
-    return tuple(tp for tp, replicas in assignments if not controller.in_office or is_read(tp, replicas))
+def on_wishes_taken(core: Core, continuation: AwaitWishesTaken, result: ZkResult) -> None:
+    """Read again what is noted now; after a while if it could not be, as others write there too."""
+    if left_office(core, continuation.office):
+        return
+    if isinstance(result, ZkDone):
+        core.state.controller.reading = False
+        read(core)
+    else:
+        _read_failed(core)
 
 
 def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
     """Decide (V3 A.3, B, D.4 to D.6): inform, write what must change, stop deleted replicas."""
-    if _left_office(core, continuation.office):
+    if left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
         _read_failed(core)
@@ -219,7 +177,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     changes, unhandled = _changes(core, live), controller.unhandled
     returned = changes.returned
     assignments = dict(continuation.assignments)
-    _note_read(core, continuation, results)
+    note_read(core, continuation, results)
     seen, states = controller.seen, controller.states
     first = not controller.in_office
     controller.live, controller.unhandled, controller.in_office = live, {}, True
@@ -230,6 +188,9 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     told = returned | (controller.owed_init & live.keys())
     commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
     asked, fresh = _take_elections(core, continuation.asked), set(continuation.read)
+    preferred, unclean = elections.take(core, assignments)
+    asked |= preferred
+    moving = reassignment.Moving(core, assignments)
     for tp, replicas in assignments.items():
         if tp not in seen:
             continue  # it cannot be read, and is not written over
@@ -238,46 +199,18 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         mine = changes
         if tp in unhandled:
             mine = replace(changes, returned=returned | (unhandled[tp] & live.keys()))
-        decision = _decision(core, replicas, state, mine.returned)
+        decision = _decision(core, replicas, state, mine.returned, unclean=tp in unclean)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
-        if decision is not None:
-            decided = _decided(core, tp, replicas, state, decision, seen=seen[tp])
-            controller.writes.append(replace(decided, changes=mine, saw=continuation.live, fresh=tp in fresh))
+        step = moving.step_of(tp, state) if decision is None else None
+        decision = decision or (None if step is None else step.decision)
+        if decision is None:
+            continue
+        decided = _decided(core, tp, replicas, state, decision, seen=seen[tp])
+        decided = decided if step is None else moving.write(decided, step)
+        controller.writes.append(replace(decided, changes=mine, saw=continuation.live, fresh=tp in fresh))
     _send_writes(core)
-
-
-def _note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
-    """
-    Know what was read, and no more of what is gone; what cannot be read is known neither as there nor as missing.
-
-    A state of an older topic is no state of this one, whose first write came as late as it was created: it is
-    written over.
-    """
-    controller = core.state.controller
-    controller.topics = {topic: (czxid, version) for topic, czxid, version in continuation.topics}
-    count = len(continuation.read)
-    below = {
-        tp: found.names
-        for tp, found in zip(continuation.refused, results[count:], strict=True)
-        if isinstance(found, ZkNames)
-    }
-    assigned = {tp for tp, _ in continuation.assignments}
-    for tp in [*continuation.read, *(tp for tp in controller.seen if tp not in assigned)]:
-        controller.seen.pop(tp, None)
-        controller.states.pop(tp, None)
-    controller.refused &= assigned
-    for tp, node in zip(continuation.read, results, strict=False):
-        czxid, topic_version = controller.topics[tp.topic]
-        if not isinstance(node, ZkNode):
-            controller.seen[tp] = Seen(topic_version=topic_version, below=below.get(tp))
-            continue
-        state = readable.read_state(core, tp, node)
-        if state is None:
-            continue
-        controller.seen[tp] = Seen(topic_version=topic_version, version=node.version)
-        if is_same_topic(state.topic_id, topic_id_of(core, czxid)):
-            controller.states[tp] = state
+    reassignment.wake(core)
 
 
 def _stop_deleted(
@@ -295,13 +228,19 @@ def _stop_deleted(
     before, ids_before = controller.assignments, controller.topic_ids
     kept = {tp: replicas for tp, replicas in before.items() if tp.topic in unreadable} if unreadable else {}
     gone = {
-        tp: replicas
+        tp: _maybe_assigned(controller, tp, replicas)
         for tp, replicas in before.items()
         if tp not in kept and (tp not in assignments or topic_ids[tp.topic] != ids_before[tp.topic])
     }
     controller.assignments = assignments | kept
     controller.topic_ids = topic_ids | {tp.topic: ids_before[tp.topic] for tp in kept}
     commands.stop_replicas(core, gone, ids_before)
+
+
+def _maybe_assigned(controller: Controller, tp: TopicPartition, replicas: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a partition's replicas as known, and those of a write whose answer was lost."""
+    tried = controller.uncertain.get(tp)
+    return replicas if tried is None else tuple(dict.fromkeys((*replicas, *tried.replicas)))
 
 
 def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
@@ -340,9 +279,14 @@ def _read_failed(core: Core) -> None:
 
 
 def _decision(
-    core: Core, replicas: tuple[int, ...], state: PartitionState | None, returned: Collection[int]
+    core: Core,
+    replicas: tuple[int, ...],
+    state: PartitionState | None,
+    returned: Collection[int],
+    *,
+    unclean: bool,
 ) -> election.Decision | None:
-    live, unclean = core.state.controller.live, core.config.unclean_election
+    live, unclean = core.state.controller.live, unclean or core.config.unclean_election
     if state is None:
         return election.init_leader(replicas, live)
     return election.decide(state, replicas, live, returned, core.rules, unclean_election=unclean)
@@ -401,6 +345,8 @@ def _send_writes(core: Core) -> None:
     controller = core.state.controller
     if controller.reading and state_writes.is_over(controller):
         controller.reading = False
+        if core.state.elections:
+            elections.complete(core)
         if controller.read_again:
             read(core)
 
@@ -408,5 +354,5 @@ def _send_writes(core: Core) -> None:
 def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> None:
     """Take note of what was written, and send what waits."""
     state_writes.on_wrote(core, continuation, result)
-    if not _left_office(core, continuation.office):
+    if not left_office(core, continuation.office):
         _send_writes(core)

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from targets.broker.core.assignments import (
+    Move,
+)
 from targets.broker.core.decided import Decided, Seen
-from targets.broker.core.messages import LeaderAndIsr, LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
-from targets.broker.core.zookeeper import PartitionState
+from targets.broker.core.messages import (
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    StopReplica,
+    StopReplicaRequest,
+    TopicPartition,
+)
+from targets.broker.core.zookeeper import (
+    PartitionState,
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -17,8 +28,8 @@ class Channel:
 
     Attributes:
         broker_epoch: the registration that all of it is addressed to, -1 for any.
-        stops: the replicas to delete, each with the id of its topic. They go first: what is to be told of the same
-            partition is about the next topic of that name.
+        stops: the replicas to delete. They go first: what is to be told of the same partition is about the next
+            topic of that name, or the next replica there.
         states: the newest state of each partition.
         is_init: whether the states are all that the broker has, so that it deletes every other replica (V3 C, 3).
         sent: the request that was sent last and is not answered.
@@ -26,7 +37,7 @@ class Channel:
     """
 
     broker_epoch: int = -1
-    stops: dict[TopicPartition, int] = field(default_factory=dict)
+    stops: dict[TopicPartition, StopReplica] = field(default_factory=dict)
     states: dict[TopicPartition, LeaderAndIsr] = field(default_factory=dict)
     is_init: bool = False
     sent: LeaderAndIsrRequest | StopReplicaRequest | None = None
@@ -56,13 +67,14 @@ class Controller:
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
     seen: dict[TopicPartition, Seen] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    moves: dict[TopicPartition, Move] = field(default_factory=dict)  # the reassignments that are not over
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     channels: dict[int, Channel] = field(default_factory=dict)
     told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
     # Those to be sent one: they have too much to delete to be told singly, or something could not be read before.
     owed_init: set[int] = field(default_factory=set)
-    # Broker -> the replicas to stop once it registers again, each with the id of its topic.
-    unstopped: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
+    # Broker -> the replicas to stop once it registers again.
+    unstopped: dict[int, dict[TopicPartition, StopReplica]] = field(default_factory=dict)
     uncertain: dict[TopicPartition, Decided] = field(default_factory=dict)  # writes whose answer was lost
     writes: deque[Decided] = field(default_factory=deque)  # decisions that are not sent yet
     split: deque[tuple[Decided, ...]] = field(default_factory=deque)  # those of refused multis, sent first

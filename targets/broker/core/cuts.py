@@ -7,7 +7,7 @@ Source:  KIP-101 steps 4.4 and 4.5; Kafka Replication Design V3, C (becomeFollow
 
 from __future__ import annotations
 
-from targets.broker.core import damage, leader
+from targets.broker.core import damage, leader, producers
 from targets.broker.core.log_port import DamagedError
 from targets.broker.core.phases import Turn, move
 from targets.broker.core.state import Core, Replica
@@ -27,6 +27,7 @@ def cut_log(core: Core, replica: Replica, cut: Cut) -> None:
     if cut.to < before:
         end = _truncate(core, replica, cut.to)
         damage.was_cut(replica)
+        producers.was_cut(core, replica)
         replica.generation += 1  # voids a flush that was requested for the longer log
         if end < cut.to and replica.epochs.truncate_from_end(end):
             leader.write_epochs(core, replica)
@@ -51,6 +52,7 @@ def start_anew(core: Core, replica: Replica, offset: int) -> None:
         leader.write_epochs(core, replica)
     replica.log.truncate_fully(offset)
     damage.was_cut(replica)
+    producers.begin_anew(replica)
     replica.generation += 1
     replica.high_watermark = offset
     core.observe_replica(

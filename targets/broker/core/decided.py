@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from targets.broker.core.assignments import (
+    Move,
+)
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.zookeeper import PartitionState, ZkCheck, ZkCreate, ZkDelete, ZkSet
+from targets.broker.core.zookeeper import (
+    PartitionState,
+    ZkCheck,
+    ZkCreate,
+    ZkDelete,
+    ZkSet,
+)
 
 Write: TypeAlias = ZkCreate | ZkSet | ZkDelete | ZkCheck
 
@@ -50,6 +59,9 @@ class Decided:
         changes: what its reading found new, to be handled again if the decision is not written.
         saw: the brokers registered at the decision: (broker, czxid).
         fresh: whether the state was read for this decision; if not, its leader may have changed the ISR since.
+        moved: whether it also writes the topic's node, as a step of a reassignment.
+        move: what that node then has of the move, None if it is over.
+        removed: the brokers that are to delete their replicas, as they are no longer assigned.
     """
 
     tp: TopicPartition
@@ -60,3 +72,6 @@ class Decided:
     changes: Changes = Changes()
     saw: tuple[tuple[int, int], ...] = ()
     fresh: bool = True
+    moved: bool = False
+    move: Move | None = None
+    removed: tuple[int, ...] = ()

@@ -20,7 +20,14 @@ from targets.broker.core.messages import (
     ErrorCode,
     TopicPartition,
 )
-from targets.broker.core.state import Core, Replica, Role, WaitingDeletion
+from targets.broker.core.state import (
+    Core,
+    Replica,
+    Role,
+)
+from targets.broker.core.waiting import (
+    WaitingDeletion,
+)
 
 # In place of an offset: all that is committed.
 ALL_COMMITTED: Final = -1

@@ -87,7 +87,12 @@ class Flushed:
     upto: int
 
 
-Event: TypeAlias = Start | Received | Hungup | Answered | ZkAnswered | ZkFired | ZkSession | Tick | Flushed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """The broker is to end, once others lead what it leads."""
+
+
+Event: TypeAlias = Start | Received | Hungup | Answered | ZkAnswered | ZkFired | ZkSession | Tick | Flushed | Leave
 
 
 # --- effects -----------------------------------------------------------------------------------------
@@ -155,4 +160,9 @@ class Exit:
     reason: str
 
 
-Effect: TypeAlias = Answer | Send | ZkAsk | WriteHighWatermarks | Flush | Arm | Observe | Exit
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """End the process cleanly: it was asked to, and has left."""
+
+
+Effect: TypeAlias = Answer | Send | ZkAsk | WriteHighWatermarks | Flush | Arm | Observe | Exit | Left

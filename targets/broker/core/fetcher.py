@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from targets.broker.core.messages import TopicPartition
+from targets.broker.core.sessions import Asking
 
 
 class Kind(StrEnum):
@@ -114,12 +115,14 @@ class Fetcher:
             sent for what the replica was before.
         hurried: if one Fetch has no place for all, so many are not to wait at the leader: records have come, and
             whoever has them acknowledges them with its next turn.
+        asking: the session that the next Fetch goes on with; None: it names everything.
     """
 
     ready: dict[Kind, dict[TopicPartition, Wish]] = field(default_factory=lambda: {kind: {} for kind in Kind})
     flights: dict[Kind, Flight] = field(default_factory=dict)
     unanswered: dict[TopicPartition, int] = field(default_factory=dict)
     hurried: int = 0
+    asking: Asking | None = None
 
     def want(self, kind: Kind, tp: TopicPartition, wish: Wish) -> None:
         """Let a partition ask for this next, and for nothing else."""
@@ -159,5 +162,5 @@ class Fetcher:
 
     @property
     def idle(self) -> bool:
-        """Return True if nothing is to be asked and nothing in flight."""
-        return not (self.flights or self.unanswered or any(self.ready.values()))
+        """Return True if nothing is to be asked, nothing in flight, and no session kept for what is asked next."""
+        return not (self.flights or self.unanswered or self.asking or any(self.ready.values()))

@@ -25,11 +25,30 @@ from targets.broker.core.messages import (
     FetchResult,
     TopicPartition,
 )
-from targets.broker.core.state import Core, Replica, Role, WaitingFetch
+from targets.broker.core.rules import FetchSessions
+from targets.broker.core.sessions import is_full
+from targets.broker.core.state import Core, Replica, Role
+from targets.broker.core.waiting import WaitingFetch
 
 # What was read in this step: partition, offset, limit, most bytes, whether one batch may be larger.
 _Read: TypeAlias = tuple[tuple[Batch, ...], ErrorCode]
 _Reads: TypeAlias = dict[tuple[TopicPartition, int, int, int, bool], _Read]
+
+
+def of_session(core: Core, caller: Caller, request: FetchRequest) -> FetchRequest | None:
+    """Return a fetch with all partitions that it is about; None if it is answered that its session is over."""
+    rule, sessions, limits = core.rules.fetch_sessions, core.state.sessions, core.config.limits
+    blind = rule is FetchSessions.EPOCH_BLIND
+    if is_full(request):
+        if rule is FetchSessions.NONE:
+            return request
+        most, life = limits.fetch_sessions_max, core.state.registration
+        return sessions.begin(request, now_ns=core.now_ns, most=most, life=life, blind=blind)
+    found = sessions.go_on(request, now_ns=core.now_ns, most=limits.request_items_max, blind=blind)
+    if isinstance(found, FetchRequest):
+        return found
+    core.effects.append(Answer(to=caller, response=FetchResponse(results=(), error=found)))
+    return None
 
 
 def serve(core: Core, caller: Caller, request: FetchRequest) -> None:
@@ -137,7 +156,7 @@ def _answer(core: Core, caller: Caller, request: FetchRequest, reads: _Reads) ->
         if not _is_follower(request):
             core.room -= size
         results.append(result)
-    core.effects.append(Answer(to=caller, response=FetchResponse(results=tuple(results))))
+    core.effects.append(Answer(to=caller, response=core.state.sessions.answer(request, tuple(results))))
 
 
 def _read(

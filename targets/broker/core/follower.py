@@ -8,7 +8,7 @@ Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.
 
 from __future__ import annotations
 
-from targets.broker.core import damage, leader, log_start, questions
+from targets.broker.core import damage, leader, log_start, producers, questions
 from targets.broker.core.cuts import cut_log, start_anew
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
 from targets.broker.core.fetcher import AwaitBounds, AwaitEpochEnd, AwaitFetch, Fetcher, Kind, Wish
@@ -23,6 +23,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.phases import Turn, move
 from targets.broker.core.rules import TruncateTo, UndefinedQuery
+from targets.broker.core.sessions import REFUSALS
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.truncation import Cut, Reason, decide, walk
 
@@ -161,6 +162,9 @@ def on_fetched(core: Core, continuation: AwaitFetch, result: FetchResult | None)
     phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
     if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
         return
+    if result is not None and result.error in REFUSALS:
+        _ask(core, replica, Kind.FETCH)
+        return
     if continuation.repair:
         _repair(core, replica, continuation, result)
         return
@@ -219,6 +223,7 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
         move(replica, Turn.DISORDER)
         core.observe_replica("stuck", replica, reason="out-of-order-append", error=str(error))
         return False
+    producers.appended(core, replica, result.batches)
     epoch = result.batches[-1].leader_epoch
     core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="follower")
     leader.maybe_flush(core, replica)

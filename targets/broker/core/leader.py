@@ -7,7 +7,7 @@ Source:  Kafka Replication Design V3, C (becomeLeader) and G (on_ReplicaFetchReq
 
 from __future__ import annotations
 
-from targets.broker.core import fetches, isr
+from targets.broker.core import fetches, isr, producers
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.events import Answer, Caller, Flush
 from targets.broker.core.fences import fence, is_same_topic
@@ -25,7 +25,15 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import EpochsFlushed
-from targets.broker.core.state import Core, Progress, Replica, Role, WaitingProduce
+from targets.broker.core.state import (
+    Core,
+    Progress,
+    Replica,
+    Role,
+)
+from targets.broker.core.waiting import (
+    WaitingProduce,
+)
 
 
 def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool = False) -> None:
@@ -104,7 +112,14 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
             done[part.tp], texts[part.tp] = (error, -1), part.error_text
             continue
         replica = core.state.replicas[part.tp]
-        base, end = append_as_leader(core, replica, part.batches)
+        checked = producers.check(core, replica, part.batches)
+        if checked.error is not ErrorCode.NONE:
+            done[part.tp], texts[part.tp] = (checked.error, -1), checked.text
+            continue
+        if checked.repeated is not None:
+            base, end = checked.repeated.base, checked.repeated.end
+        else:
+            base, end = append_as_leader(core, replica, part.batches)
         if request.acks == -1:
             required[part.tp] = (base, end)
         else:
@@ -145,6 +160,7 @@ def append_as_leader(core: Core, replica: Replica, batches: tuple[Batch, ...]) -
     epoch = replica.leader_epoch if keeps_epochs(core) else UNDEFINED_EPOCH
     note_epoch(core, replica, epoch, replica.log.end_offset)
     base, end = replica.log.append_as_leader(batches, epoch)
+    producers.appended(core, replica, batches, base)
     core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="leader")
     maybe_flush(core, replica)
     return base, end

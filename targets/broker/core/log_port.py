@@ -7,12 +7,13 @@ really completes later, comes back as an event, with the replica's generation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.sequences import Sequences
 
 
 class LeoAfterCut(StrEnum):
@@ -69,6 +70,7 @@ class Recovery:
         file_epochs: the epoch checkpoint as found, () when none.
         high_watermark: the HW checkpoint, 0 when none.
         reason: why bytes were cut, "clean" when none were.
+        sequences: what the log says of its idempotent producers.
     """
 
     clean: bool
@@ -78,6 +80,7 @@ class Recovery:
     file_epochs: tuple[tuple[int, int], ...]
     high_watermark: int
     batch_ends: tuple[int, ...] = ()
+    sequences: Sequences = field(default_factory=Sequences, compare=False)
 
 
 class File(NamedTuple):
@@ -172,6 +175,13 @@ class LogPort(Protocol):
         Returns at least one batch when there is one, however large, unless at_least_one is False: then no more
         than max_bytes; () at the end. In a hole: the next batch. Every batch is as it was written: those before a
         damaged one are returned, and a damaged one at the beginning is an error.
+        """
+
+    def headers(self, offset: int) -> Iterator[Batch]:
+        """
+        Yield the batches from the one that holds `offset` on, without reading their records.
+
+        A payload holds the header alone, or nothing. Only a header that cannot be read is an error.
         """
 
     def check(self, offset: int, max_bytes: int) -> tuple[int, int]:

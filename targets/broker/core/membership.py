@@ -190,7 +190,7 @@ def on_topics_read(core: Core, continuation: AwaitAssignments, results: tuple[Zk
     there, unreadable = readable.read_topics(core, continuation.topics, results)
     for topic, node, found in there:
         topic_ids.append((topic, topic_id_of(core, node.czxid)))
-        for partition, assigned in sorted(found.items()):
+        for partition, assigned in sorted(found.replicas.items()):
             if core.config.broker_id in assigned:
                 mine.append((TopicPartition(topic, partition), assigned))
     after = AwaitPartitionStates(assigned=tuple(mine), topic_ids=tuple(topic_ids), unreadable=unreadable)
@@ -222,6 +222,8 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
     )
     core.state.started = True
     core.observe("ready", {})
+    if core.state.early:
+        core.after_ms(("early",), 0)
     office.run_for_office(core)
 
 

@@ -18,6 +18,14 @@ Payload: TypeAlias = bytes | memoryview
 NO_TOPIC_ID: Final = 0
 # KIP-570: in place of a leader epoch, the replica is of a topic that is being deleted, whatever its epoch.
 EPOCH_DURING_DELETE: Final = -2
+# In place of a producer's id, epoch and sequence: the producer is not idempotent.
+NO_PRODUCER_ID: Final = -1
+
+
+# Of a fetch without a session, and the epochs of a fetch that begins none, or one (KIP-227).
+NO_FETCH_SESSION: Final = 0
+NO_SESSION_EPOCH: Final = -1
+FIRST_SESSION_EPOCH: Final = 0
 
 
 class ErrorCode(IntEnum):
@@ -34,6 +42,7 @@ class ErrorCode(IntEnum):
     BROKER_NOT_AVAILABLE = 8
     REPLICA_NOT_AVAILABLE = 9
     STALE_CONTROLLER_EPOCH = 11
+    COORDINATOR_LOAD_IN_PROGRESS = 14
     MESSAGE_TOO_LARGE = 10
     INVALID_TOPIC = 17
     NOT_ENOUGH_REPLICAS = 19
@@ -47,10 +56,19 @@ class ErrorCode(IntEnum):
     NOT_CONTROLLER = 41
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
     KAFKA_STORAGE_ERROR = 56
+    REASSIGNMENT_IN_PROGRESS = 60
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
     FENCED_LEADER_EPOCH = 74
     UNKNOWN_LEADER_EPOCH = 75
     STALE_BROKER_EPOCH = 77
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
     INVALID_RECORD = 87
     INCONSISTENT_TOPIC_ID = 103
 
@@ -75,6 +93,7 @@ class Batch:
         last_offset: last offset, inclusive.
         payload: the whole batch with its header; base offset (bytes 0-7) and leader epoch (12-15) lie
             outside its CRC.
+        producer_id, producer_epoch, base_sequence: of an idempotent producer (KIP-98), NO_PRODUCER_ID of others.
     """
 
     base_offset: int
@@ -83,6 +102,9 @@ class Batch:
     crc: int
     size: int
     payload: Payload
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_ID
+    base_sequence: int = NO_PRODUCER_ID
 
     @property
     def next_offset(self) -> int:
@@ -146,13 +168,21 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """A fetch; replica_id is the follower's broker id, -1 for a consumer."""
+    """
+    A fetch; replica_id is the follower's broker id, -1 for a consumer.
+
+    One with a session epoch above FIRST_SESSION_EPOCH goes on with a session (KIP-227): its partitions are those
+    that are new or changed since the fetch before, and `forgotten` those that leave. Any other names them all.
+    """
 
     replica_id: int
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
     partitions: tuple[FetchPartition, ...]
+    session_id: int = NO_FETCH_SESSION
+    session_epoch: int = NO_SESSION_EPOCH
+    forgotten: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +198,16 @@ class FetchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse:
-    """One result for every requested partition."""
+    """
+    One result for every requested partition; within a session only for those that have news.
+
+    session_id is the session in which the next fetch may go on, NO_FETCH_SESSION if there is none; `error` is why
+    the whole request was refused.
+    """
 
     results: tuple[FetchResult, ...]
+    session_id: int = NO_FETCH_SESSION
+    error: ErrorCode = ErrorCode.NONE
 
 
 # --- list offsets ------------------------------------------------------------------------------------
@@ -408,6 +445,83 @@ class DeleteTopicsRequest:
     timeout_ms: int
 
 
+# --- where replicas and leaders are -------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedReplicas:
+    """A partition that is to have these replicas, or None: what is under way for it is cancelled (KIP-455)."""
+
+    tp: TopicPartition
+    replicas: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterReassignmentsRequest:
+    """Partitions to move to other replicas, or no longer to move."""
+
+    partitions: tuple[WantedReplicas, ...]
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListReassignmentsRequest:
+    """The reassignments that are not over, of these partitions, or of all (None)."""
+
+    partitions: tuple[TopicPartition, ...] | None
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment:
+    """A partition's replicas now, those among them that are to come, and those that are to go."""
+
+    tp: TopicPartition
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignmentsResponse:
+    """The answer to ListReassignmentsRequest; `error` is for the whole request."""
+
+    error: ErrorCode
+    reassignments: tuple[Reassignment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectLeadersRequest:
+    """
+    Partitions whose preferred replica is to lead, or of all (None).
+
+    Attributes:
+        unclean: where there is no leader, elect the first replica that is alive, in the ISR or not (KIP-460).
+    """
+
+    partitions: tuple[TopicPartition, ...] | None
+    timeout_ms: int
+    unclean: bool = False
+
+
+class PartitionError(NamedTuple):
+    """What became of what was asked for one partition: an error code, and a text, "" for none."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionErrors:
+    """
+    The answer to AlterReassignmentsRequest and ElectLeadersRequest, one for each partition.
+
+    `error` is for the whole request.
+    """
+
+    error: ErrorCode
+    errors: tuple[PartitionError, ...]
+
+
 # --- deletion of records -----------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePartition:
@@ -513,6 +627,22 @@ class DescribeConfigsResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerIdRequest:
+    """A producer asks for an id; a transactional one has an id of its own, which is not kept here."""
+
+    transactional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducerIdResponse:
+    """A new producer's id and epoch, or why there is none."""
+
+    error: ErrorCode
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_ID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeLogDirsRequest:
     """The partitions whose logs are asked for; None requests all."""
 
@@ -546,9 +676,13 @@ Request: TypeAlias = (
     | CreateTopicsRequest
     | CreatePartitionsRequest
     | DeleteTopicsRequest
+    | AlterReassignmentsRequest
+    | ListReassignmentsRequest
+    | ElectLeadersRequest
     | DeleteRecordsRequest
     | DescribeConfigsRequest
     | DescribeLogDirsRequest
+    | InitProducerIdRequest
 )
 Response: TypeAlias = (
     ProduceResponse
@@ -559,7 +693,10 @@ Response: TypeAlias = (
     | StopReplicaResponse
     | MetadataResponse
     | TopicErrors
+    | PartitionErrors
+    | ReassignmentsResponse
     | DeleteRecordsResponse
     | DescribeConfigsResponse
     | DescribeLogDirsResponse
+    | InitProducerIdResponse
 )

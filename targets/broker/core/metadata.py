@@ -112,7 +112,7 @@ def on_nodes_read(core: Core, continuation: AwaitMetadataNodes, results: tuple[Z
         assignment = readable.read_assignment(core, topic, node) if isinstance(node, ZkNode) else None
         if assignment is not None:
             topics.append((topic, ErrorCode.NONE))
-            partitions += [(TopicPartition(topic, p), r) for p, r in sorted(assignment.items())]
+            partitions += [(TopicPartition(topic, p), r) for p, r in sorted(assignment.replicas.items())]
         else:
             # The connection is lost or the node cannot be read: "unknown" would tell the client that it is gone.
             there = node is ZkError.LOST or isinstance(node, ZkNode)

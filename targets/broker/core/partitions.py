@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from targets.broker.core import controller, readable
+from targets.broker.core.assignments import (
+    encode_assignment,
+)
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.names import is_topic_name
@@ -28,7 +31,6 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkResult,
     ZkSet,
-    encode_assignment,
     topic_path,
 )
 
@@ -78,16 +80,19 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
             errors.append((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST))
             continue
         has = readable.read_assignment(core, topic.topic, node) if isinstance(node, ZkNode) else None
-        if not isinstance(node, ZkNode) or not has:  # none at all: it is being deleted
+        if not isinstance(node, ZkNode) or has is None or not has.replicas:  # none at all: it is being deleted
             text = f"topic {topic.topic[:80]!r}: no such topic; expected one that is there"
             errors.append((topic.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
             continue
-        more, error, text = _more(topic, has, live, left)
+        more, error, text = _more(topic, has.replicas, live, left)
+        if error is ErrorCode.NONE and has.moves:  # Kafka's rule: how many replicas they have is not settled
+            moving = shown(sorted(has.moves))
+            more, error, text = {}, ErrorCode.REASSIGNMENT_IN_PROGRESS, f"partitions {moving} are being moved"
         left -= len(more)
         if error is not ErrorCode.NONE or continuation.request.validate_only or topic.topic in names:
             errors.append((topic.topic, error, text))
             continue
-        data = encode_assignment({**has, **more})
+        data = encode_assignment({**has.replicas, **more})
         write = ZkSet(path=topic_path(topic.topic), data=data, version=node.version)
         writes.append(ZkMulti(ops=(write,)))
         names.append(topic.topic)

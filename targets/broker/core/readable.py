@@ -10,19 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from targets.broker.core.assignments import (
+    Assignment,
+    decode_topic,
+)
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
+    PRODUCER_IDS,
     NodeError,
     PartitionState,
     Registration,
     ZkNode,
     ZkResult,
     broker_path,
-    decode_assignment,
+    decode_block_end,
     decode_number,
     decode_registration,
     decode_state,
@@ -40,16 +45,16 @@ def read_state(core: Core, tp: TopicPartition, node: ZkNode) -> PartitionState |
     return _read(core, leader_and_isr_path(tp), node, decode_state)
 
 
-def read_assignment(core: Core, topic: str, node: ZkNode) -> dict[int, tuple[int, ...]] | None:
+def read_assignment(core: Core, topic: str, node: ZkNode) -> Assignment | None:
     """Return a topic's partitions with their replicas, None if the node holds something else."""
-    return _read(core, topic_path(topic), node, lambda found: decode_assignment(found.data))
+    return _read(core, topic_path(topic), node, lambda found: decode_topic(found.data))
 
 
 def read_topics(
     core: Core, topics: Iterable[str], results: Iterable[ZkResult]
-) -> tuple[list[tuple[str, ZkNode, dict[int, tuple[int, ...]]]], tuple[str, ...]]:
+) -> tuple[list[tuple[str, ZkNode, Assignment]], tuple[str, ...]]:
     """Return the topics that are there, each with its node and its assignment, and those that cannot be read."""
-    found: list[tuple[str, ZkNode, dict[int, tuple[int, ...]]]] = []
+    found: list[tuple[str, ZkNode, Assignment]] = []
     unreadable: list[str] = []
     for topic, node in zip(topics, results, strict=True):
         if not isinstance(node, ZkNode):
@@ -65,6 +70,11 @@ def read_topics(
 def read_registration(core: Core, broker: int, node: ZkNode) -> Registration | None:
     """Return a broker's registration, None if the node holds something else."""
     return _read(core, broker_path(broker), node, lambda found: decode_registration(found.data))
+
+
+def read_block_end(core: Core, node: ZkNode) -> int | None:
+    """Return the last id of the newest block of producers' ids, None if the node holds something else."""
+    return _read(core, PRODUCER_IDS, node, lambda found: decode_block_end(found.data))
 
 
 def read_number(core: Core, path: str, node: ZkNode) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from targets.broker.core import deletions, fetches, follower, leader
 from targets.broker.core.epochs import EpochCache, recovered_cache
@@ -21,6 +22,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import ReturningLeader
+from targets.broker.core.sequences import Sequences
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.zookeeper import PartitionState
 
@@ -46,6 +48,7 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         log=log,
         epochs=epochs,
         high_watermark=high_watermark,
+        sequences=replace(recovery.sequences, producers_max=core.config.limits.producers_max),
         topic_id=log.topic_id if core.rules.topic_identity else NO_TOPIC_ID,
         flush_asked=log.end_offset,
     )
@@ -89,6 +92,7 @@ def start_replica(core: Core, tp: TopicPartition, topic_id: int) -> Replica:
         log=log,
         epochs=EpochCache(core.rules),
         high_watermark=log.start_offset,
+        sequences=Sequences(producers_max=core.config.limits.producers_max),
         topic_id=topic_id,
         generation=core.state.generations_over,
         first_generation=core.state.generations_over,
@@ -278,7 +282,7 @@ def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopRe
     """
     unknown = not (core.state.registration or core.state.started)
     addressed = core.rules.fence_broker_epoch and request.broker_epoch != UNKNOWN
-    if not core.state.controller_known or (unknown and addressed):
+    if not core.state.controller_known or (unknown and addressed) or _waits_for_start(core, request):
         core.state.early.append((caller, request))
     elif isinstance(request, LeaderAndIsrRequest):
         core.effects.append(Answer(to=caller, response=on_leader_and_isr(core, request)))
@@ -286,8 +290,15 @@ def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopRe
         core.effects.append(Answer(to=caller, response=on_stop_replica(core, request)))
 
 
+def _waits_for_start(core: Core, request: LeaderAndIsrRequest | StopReplicaRequest) -> bool:
+    """Return True if this broker's own reading must come first: only then an epoch tells a late copy (KIP-570)."""
+    if core.state.started or isinstance(request, LeaderAndIsrRequest):
+        return False
+    return any(asked.leader_epoch >= 0 for asked in request.partitions)
+
+
 def take_early(core: Core) -> None:
-    """Act on the commands that came before this broker knew its registration."""
+    """Act on the commands that came before this broker knew its registration, or had read ZooKeeper."""
     early, core.state.early = core.state.early, []
     for caller, request in early:
         on_command(core, caller, request)

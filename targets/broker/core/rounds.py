@@ -12,6 +12,7 @@ Source:  Kafka's AbstractFetcherThread and PartitionStates (who was given record
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
 
@@ -28,8 +29,11 @@ from targets.broker.core.fetcher import (
     Wish,
 )
 from targets.broker.core.messages import (
+    FIRST_SESSION_EPOCH,
+    NO_FETCH_SESSION,
     EpochAnswer,
     EpochQuestion,
+    ErrorCode,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -44,6 +48,8 @@ from targets.broker.core.messages import (
     Response,
     TopicPartition,
 )
+from targets.broker.core.rules import FetchSessions
+from targets.broker.core.sessions import Asking
 from targets.broker.core.state import Core, Phase, Replica, Role
 
 # The channels of a pair of brokers. A fabric knows a follower's connection by the first word.
@@ -94,9 +100,13 @@ def _send(core: Core, leader: int, fetcher: Fetcher, kind: Kind) -> None:
         return
     request, asks = _MAKERS[kind](core, fetcher, taken)
     behind = kind is Kind.FETCH or any(ask.tp in fetcher.unanswered for ask in asks)
+    if isinstance(request, FetchRequest):
+        request = _in_session(core, fetcher, request)
     awaited = AwaitLeader(leader=leader, kind=kind, asks=asks)
     tag = core.send(leader, FETCHES if behind else QUESTIONS, request, awaited)
     fetcher.sent(kind, tag, asks)
+    if kind is Kind.FETCH and fetcher.asking is not None:
+        fetcher.asking.tag = tag
 
 
 def _ready_replica(core: Core, tp: TopicPartition, wish: Wish) -> Replica | None:
@@ -182,6 +192,25 @@ def _fetch(
     return request, asks
 
 
+def _in_session(core: Core, fetcher: Fetcher, request: FetchRequest) -> FetchRequest:
+    """
+    Return a fetch as it goes on with its session, or begins one (KIP-227).
+
+    If one Fetch has no place for all, each names others than the one before: then there is no session.
+    """
+    if core.rules.fetch_sessions is FetchSessions.NONE:
+        return request
+    asking = fetcher.asking
+    if asking is not None and not asking.awaited and not fetcher.ready[Kind.FETCH]:
+        return asking.shorten(request)
+    over = NO_FETCH_SESSION if asking is None else asking.number
+    if fetcher.ready[Kind.FETCH]:
+        fetcher.asking = None
+        return replace(request, session_id=over)
+    fetcher.asking = Asking(parts={part.tp: part for part in request.partitions})
+    return replace(request, session_id=over, session_epoch=FIRST_SESSION_EPOCH)
+
+
 def _wait_ms(core: Core, fetcher: Fetcher, taken: int) -> int:
     """Return how long a Fetch may wait: all that are ready share one wait, and have none while records come."""
     requests = _requests_for(core, taken + len(fetcher.ready[Kind.FETCH]))
@@ -234,18 +263,30 @@ def on_answered(core: Core, awaited: AwaitLeader, tag: int, response: Response |
         fetcher.answered(awaited.kind, tag, awaited.asks)
     ends = _by_partition(response.answers) if isinstance(response, OffsetForLeaderEpochResponse) else {}
     bounds = _by_partition(response.results) if isinstance(response, ListOffsetsResponse) else {}
-    results = _by_partition(response.results) if isinstance(response, FetchResponse) else {}
+    asking = None if fetcher is None or fetcher.asking is None or fetcher.asking.tag != tag else fetcher.asking
+    results = _by_partition(_fetched(awaited, asking, response)) if isinstance(response, FetchResponse) else {}
+    goes_on = isinstance(response, FetchResponse) and response.session_id != NO_FETCH_SESSION
+    if fetcher is not None and asking is not None and not goes_on:
+        fetcher.asking = None
+    stale = goes_on and asking is None
     for ask in awaited.asks:
         if isinstance(ask, AwaitEpochEnd):
             follower.on_epoch_answer(core, ask, ends.get(ask.tp))
         elif isinstance(ask, AwaitBounds):
             follower.on_bounds(core, ask, bounds.get(ask.tp))
-        else:
+        elif ask.tp in results or not stale:  # whom an older session leaves out has asked anew
             follower.on_fetched(core, ask, results.get(ask.tp))
     given = [tp for tp, result in results.items() if result.batches]
     if fetcher is not None and given:
         fetcher.to_the_end(given)
         fetcher.hurried = _requests_for(core, len(fetcher.ready[Kind.FETCH]))
+
+
+def _fetched(awaited: AwaitLeader, asking: Asking | None, response: FetchResponse) -> Sequence[FetchResult]:
+    """Return what a leader has answered about each partition of a Fetch, also what its session leaves out."""
+    if response.error is not ErrorCode.NONE:
+        return [FetchResult(tp=ask.tp, error=response.error) for ask in awaited.asks]
+    return response.results if asking is None else asking.lengthen(response)
 
 
 def _by_partition(parts: Sequence[R]) -> dict[TopicPartition, R]:

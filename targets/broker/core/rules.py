@@ -4,9 +4,9 @@ Every decision of the replication protocol that a release of Kafka changed, as o
 A protocol is a named set of rules, a mutant is a protocol with one rule changed (`with_rule`). What KIP-101
 changed is the difference between `hw` and `kip101` below, and nowhere else: the core looks rules up and never
 asks which protocol it runs.
-Source:  KIP-101, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3; KAFKA-6361, 6857,
-         6880, 7128, 7164, 7415, 7786.
-Length:  one table, each rule with its values and the protocols that have them.
+Source:  KIP-98, KIP-101, KIP-227, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3;
+         KAFKA-6361, 6857, 6880, 7128, 7164, 7415, 7786, 9338, 13194.
+Length:  one field for each rule, with what docs/rules.md prints of it.
 """
 
 from __future__ import annotations
@@ -70,6 +70,14 @@ class EpochsFlushed(StrEnum):
 
     ON_CHANGE = "on_change"
     WITH_SEGMENT = "with_segment"
+
+
+class FetchSessions(StrEnum):
+    """What a fetch and its answer name: all partitions, or those with something new (KIP-227)."""
+
+    NONE = "none"
+    EPOCH_BLIND = "epoch_blind"
+    FENCED = "fenced"
 
 
 def _doc(doc: str, *, source: str, **values: str) -> dict[str, Any]:
@@ -200,6 +208,16 @@ class Rules:
             yes="it may not",
         )
     )
+    fetch_sessions: FetchSessions = field(
+        metadata=_doc(
+            "What a fetch and its answer name: all partitions, or those with something new.",
+            source="KIP-227; KAFKA-9338",
+            none="all of them, every time (to 1.0)",
+            epoch_blind="in a session, what is new; a leader checks the epochs of the fetch that begins it, and "
+            "keeps none of them (1.1 to 2.4.0)",
+            fenced="in a session, what is new; a leader keeps each partition's epoch, and checks it every time",
+        )
+    )
     forget_follower_ends: bool = field(
         metadata=_doc(
             "What a new leader knows of its followers' log ends.",
@@ -260,6 +278,14 @@ class Rules:
             "and what names an older topic is refused",
         )
     )
+    idempotence: bool = field(
+        metadata=_doc(
+            "Whether a leader tells a batch that its producer sends again from a new one.",
+            source="KIP-98, KIP-360; from 0.11 on",
+            no="a producer's id and sequences mean nothing: what is sent again is appended again",
+            yes="a batch that is in the log is acknowledged and not appended, and one out of sequence is refused",
+        )
+    )
     epochs_flushed: EpochsFlushed = field(
         metadata=_doc(
             "When the epoch checkpoint becomes durable.",
@@ -301,6 +327,7 @@ _HW: Final = Rules(
     fence_fetch=False,
     fence_high_watermark=False,
     fence_isr_join=False,
+    fetch_sessions=FetchSessions.NONE,
     forget_follower_ends=True,
     returning_leader=ReturningLeader.RESUMES,
     fence_broker_epoch=False,
@@ -308,6 +335,7 @@ _HW: Final = Rules(
     clean_past_high_watermark=True,
     start_inside_batch=False,
     topic_identity=False,
+    idempotence=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
     epoch_cut=EpochCut.AT_OR_PAST,
     leo_after_cut=LeoAfterCut.TARGET,
@@ -318,6 +346,7 @@ _KIP101: Final = replace(
     truncate_to=TruncateTo.ONE_ANSWER,
     returning_leader=ReturningLeader.AWAITS,
     delete_past_high_watermark=False,  # from 0.11.0.1 on
+    idempotence=True,
 )
 _KIP279: Final = replace(
     _KIP101,
@@ -325,6 +354,7 @@ _KIP279: Final = replace(
     undefined_query=UndefinedQuery.UNDEFINED,
     drop_stale_answer=True,
     start_inside_batch=True,  # also in 1.0.3 and 1.1.2
+    fetch_sessions=FetchSessions.EPOCH_BLIND,  # from 1.1 on
 )
 # With the fixes of KAFKA-7128, 7164 and 7415, and without fencing.
 _KIP279_FIXED: Final = replace(
@@ -351,8 +381,14 @@ PROTOCOLS: Final[dict[str, Rules]] = {
     "kip279": _KIP279,  # as 2.0.0 shipped it
     "kip279-2.0.1": _KIP279_FIXED,
     "kip320": _KIP320,  # 2.1
-    # From 2.2 on; ids from 2.8 on, compaction as from 3.0.1 on.
-    "kip380": replace(_KIP320, fence_broker_epoch=True, topic_identity=True, clean_past_high_watermark=False),
+    # From 2.2 on; sessions with epochs from 2.3.2 on, ids from 2.8 on, compaction as from 3.0.1 on.
+    "kip380": replace(
+        _KIP320,
+        fence_broker_epoch=True,
+        topic_identity=True,
+        fetch_sessions=FetchSessions.FENCED,
+        clean_past_high_watermark=False,
+    ),
 }
 
 

@@ -19,16 +19,17 @@ from targets.broker.core.fetcher import Fetcher
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
-    ErrorCode,
-    FetchPartition,
-    FetchRequest,
     LeaderAndIsrRequest,
     Request,
     StopReplicaRequest,
     TopicPartition,
 )
+from targets.broker.core.producer_block import ProducerBlock
 from targets.broker.core.rules import Rules
+from targets.broker.core.sequences import Sequences
+from targets.broker.core.sessions import Sessions
 from targets.broker.core.timers import TimerKey, Timers
+from targets.broker.core.waiting import WaitingDeletion, WaitingElection, WaitingFetch, WaitingProduce
 from targets.broker.core.waits import Waits
 from targets.broker.core.zookeeper import Registration, ZkMulti, ZkOp, ZkResult
 from targets.broker.limits import Limits
@@ -100,6 +101,13 @@ class Config:
     high_watermark_checkpoint_ms: int = 5_000
     controller_backoff_ms: int = 500
     register_backoff_ms: int = 500
+    # Partitions that are copied to new replicas at once; how often the controller looks whether they are in sync.
+    reassignments_max: int = 100
+    reassignment_check_ms: int = 1_000
+    # How often the preferred replicas are elected where they are in sync; 0: if somebody asks (Kafka: 300,000).
+    preferred_leader_check_ms: int = 0
+    # How long a broker that is asked to end may take until others lead what it leads; 0: it ends at once.
+    controlled_shutdown_ms: int = 0
     limits: Limits = field(default_factory=Limits)
     together: Together = field(default_factory=Together)
     # Read again with each checkpoint, to find batches that have changed: some hundred batches if they are small,
@@ -178,68 +186,13 @@ class Replica:
     # as follower
     phase: Phase = Phase.FAILED
     fallback: int = 0  # where to truncate if the leader knows nothing: the HW, then where the walk has arrived
+    sequences: Sequences = field(default_factory=Sequences)
     # for flush_messages
     flush_asked: int = 0
     # damaged batches of its log, by first offset, with their ends
     damages: dict[int, int] = field(default_factory=dict)
     repair_failed: bool = False  # its leader did not give the first of them; it is asked again later
     checked_to: int = 0  # how far the log was read again, in this round
-
-
-@dataclass(slots=True, kw_only=True)
-class WaitingProduce:
-    """A produce with acks=all that waits for the high watermark: partition -> (base, required HW)."""
-
-    caller: Caller
-    required: dict[TopicPartition, tuple[int, int]]
-    done: dict[TopicPartition, tuple[ErrorCode, int]]
-    order: tuple[TopicPartition, ...]
-    texts: dict[TopicPartition, str]  # what is wrong with a refused partition, in words
-
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]:
-        """Return every partition that was produced to."""
-        return self.order
-
-
-@dataclass(slots=True, kw_only=True)
-class WaitingDeletion:
-    """A DeleteRecords that waits for the ISR: partition -> where the logs of its members must start."""
-
-    caller: Caller
-    required: dict[TopicPartition, int]
-    done: dict[TopicPartition, tuple[ErrorCode, int]]
-    order: tuple[TopicPartition, ...]
-
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]:
-        """Return every partition whose records are to be deleted."""
-        return self.order
-
-
-@dataclass(slots=True, kw_only=True)
-class WaitingFetch:
-    """
-    A fetch that waits for bytes.
-
-    Attributes:
-        asked: by partition, what it asks for.
-        positions: where in their logs its partitions are to be read from, in bytes, as far as looked up.
-            What truncates a log below ends the waiting.
-        sizes: how many bytes of each are there, at the last look at that partition; `size` is the sum.
-    """
-
-    caller: Caller
-    request: FetchRequest
-    asked: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
-    positions: dict[TopicPartition, int] = field(default_factory=dict)
-    sizes: dict[TopicPartition, int] = field(default_factory=dict)
-    size: int = 0
-
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]:
-        """Return the partitions whose bytes it waits for."""
-        return tuple(part.tp for part in self.request.partitions)
 
 
 # --- continuations -----------------------------------------------------------------------------------
@@ -266,6 +219,7 @@ class State:
     registered: bool = False
     registration: int = 0  # the number of this broker's registration (its czxid), 0 while unknown
     started: bool = False
+    leaving: bool = False
     controller_epoch: int = 0
     controller_known: bool = False  # /controller_epoch was read since the process began
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
@@ -276,7 +230,10 @@ class State:
     timers: Timers = field(default_factory=Timers)
     produces: Waits[WaitingProduce] = field(default_factory=Waits)
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
+    sessions: Sessions = field(default_factory=Sessions)  # of those who fetch from this broker
     deletions: Waits[WaitingDeletion] = field(default_factory=Waits)
+    producer_ids: ProducerBlock = field(default_factory=ProducerBlock)
+    elections: dict[int, WaitingElection] = field(default_factory=dict)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
     # what commands deleted before this process had read ZooKeeper: replicas, each with its topic's id; and whether

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from targets.broker.core import commands
+from targets.broker.core import commands, reassignment
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Changes, Decided, Write
 from targets.broker.core.messages import LeaderAndIsr, TopicPartition
@@ -97,6 +97,8 @@ def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> No
             controller.refused.discard(decided.tp)
             _know(controller, decided)
             _announce(core, decided)
+        if any(decided.moved for decided in decisions):
+            reassignment.wake(core, soon=True)
     elif result is not ZkError.LOST and len(decisions) > 1 and all(decided.fresh for decided in decisions):
         middle = len(decisions) // 2
         controller.split += (decisions[:middle], decisions[middle:])
@@ -107,6 +109,7 @@ def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> No
 def _know(controller: Controller, decided: Decided) -> None:
     """Know what was written as if it had been read."""
     tp, state = decided.tp, decided.state
+    reassignment.know(controller, decided)
     if tp in controller.seen:
         controller.seen[tp] = replace(controller.seen[tp], version=state.zk_version, below=None)
         controller.states[tp] = state
@@ -183,3 +186,5 @@ def _announce(core: Core, decided: Decided) -> None:
         topic_id=state.topic_id,
     )
     commands.send_state(core, command)
+    if decided.removed:
+        commands.stop_removed(core, command, decided.removed)

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from targets.broker.core import readable
+from targets.broker.core.assignments import (
+    encode_assignment,
+)
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -35,7 +38,6 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkResult,
     ZkSet,
-    encode_assignment,
     topic_path,
 )
 

@@ -22,6 +22,7 @@ BROKER_IDS: Final = "/brokers/ids"
 BROKER_TOPICS: Final = "/brokers/topics"
 ADMIN: Final = "/admin"
 ELECTIONS: Final = "/admin/elections"
+PRODUCER_IDS: Final = "/latest_producer_id_block"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +148,7 @@ class NodeError(ValueError):
 
 
 # What reading JSON of any shape may raise.
-_MISREAD = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+MISREAD = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 def broker_path(broker_id: int) -> str:
@@ -217,8 +218,8 @@ def decode_state(node: ZkNode) -> PartitionState:
     """
     try:
         leader, leader_epoch, isr, controller_epoch, topic_id = _read_state(node.data)
-    except _MISREAD as error:
-        raise _misread(node.data, "leader, leader_epoc, ISR and controller_epoch", error) from error
+    except MISREAD as error:
+        raise misread(node.data, "leader, leader_epoc, ISR and controller_epoch", error) from error
     return PartitionState(
         leader=leader,
         leader_epoch=leader_epoch,
@@ -238,7 +239,8 @@ def _read_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int]:
     return int(raw["leader"]), int(raw["leader_epoc"]), isr, int(raw["controller_epoch"]), topic_id
 
 
-def _misread(data: bytes, expected: str, error: Exception) -> NodeError:
+def misread(data: bytes, expected: str, error: Exception) -> NodeError:
+    """Return the error of a node that holds something else."""
     return NodeError(f"{data[:80]!r}: expected JSON with {expected} ({type(error).__name__}: {str(error)[:80]})")
 
 
@@ -255,45 +257,26 @@ def decode_number(data: bytes) -> int:
         raise NodeError(f"{data[:80]!r}: expected a number") from error
 
 
-def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
-    """Encode a topic node: partition -> replicas, the first of which is preferred."""
-    return json.dumps({"partitions": {str(p): list(r) for p, r in sorted(replicas.items())}}).encode()
+def encode_block(broker_id: int, first: int, last: int) -> bytes:
+    """Encode a block of producers' ids that a broker reserves (Kafka, ProducerIdBlockZNode)."""
+    block = {"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)}
+    return json.dumps(block).encode()
 
 
-def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:
+def decode_block_end(data: bytes) -> int:
     """
-    Decode a topic node.
+    Decode the last id of a block of producers' ids.
 
     Raises:
         NodeError: the node holds something else.
     """
     try:
-        raw: dict[str, Any] = json.loads(data)
-        found = {int(p): tuple(int(b) for b in replicas) for p, replicas in raw["partitions"].items()}
-        if any(number < 0 for partition, replicas in found.items() for number in (partition, *replicas)):
+        end = int(json.loads(data)["block_end"])
+        if end < 0:
             raise ValueError("a negative number")
-    except _MISREAD as error:
-        raise _misread(data, 'partitions, {"0": [1, 2]}', error) from error
-    return found
-
-
-def encode_elections(wanted: dict[TopicPartition, int]) -> bytes:
-    """Encode an operator's elections: partition -> the ISR member that should lead."""
-    return json.dumps(
-        {"elections": [{"topic": tp.topic, "partition": tp.partition, "leader": b} for tp, b in wanted.items()]}
-    ).encode()
-
-
-def decode_elections(data: bytes) -> dict[TopicPartition, int]:
-    """Decode an operator's elections; {} if the node holds something else."""
-    try:
-        raw: dict[str, Any] = json.loads(data)
-        return {
-            TopicPartition(str(one["topic"]), int(one["partition"])): int(one["leader"])
-            for one in raw["elections"]
-        }
-    except _MISREAD:
-        return {}
+    except MISREAD as error:
+        raise misread(data, "block_end", error) from error
+    return end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,5 +323,5 @@ def decode_registration(data: bytes) -> Registration:
             internal_host=str(raw["internal"][0]),
             internal_port=int(raw["internal"][1]),
         )
-    except (*_MISREAD, IndexError) as error:
-        raise _misread(data, "node, host, port and internal", error) from error
+    except (*MISREAD, IndexError) as error:
+        raise misread(data, "node, host, port and internal", error) from error

@@ -27,6 +27,7 @@ _STAMPED: Final = struct.Struct(">qii")
 # The same with what follows: magic, CRC.
 _BEGINNING: Final = struct.Struct(">qiibI")
 _TIMESTAMP: Final = struct.Struct(">q")
+_PRODUCER: Final = struct.Struct(">qhi")
 
 HEADER_BYTES: Final = _HEADER.size
 # Bytes before the length field and of it, which the length does not count.
@@ -42,6 +43,7 @@ _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = 17
 _CRC_FROM: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
+_PRODUCER_AT: Final = 43
 
 
 class Damage(StrEnum):
@@ -159,6 +161,9 @@ def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:
         crc=batch.crc,
         size=batch.size,
         payload=batch.payload,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
     )
     return stamped, (head, memoryview(batch.payload)[len(head) :])
 
@@ -196,6 +201,12 @@ def max_timestamp_of(payload: Payload) -> int:
     return int(_TIMESTAMP.unpack_from(payload, _MAX_TIMESTAMP_AT)[0])
 
 
+def producer_of(payload: Payload) -> tuple[int, int, int]:
+    """Return the producer id, the producer epoch and the base sequence of a whole batch."""
+    producer_id, producer_epoch, base_sequence = _PRODUCER.unpack_from(payload, _PRODUCER_AT)
+    return producer_id, producer_epoch, base_sequence
+
+
 def batch_of(header: Header, payload: Payload) -> Batch:
     """Return the core's view of a batch whose bytes are `payload`."""
     return Batch(
@@ -205,6 +216,9 @@ def batch_of(header: Header, payload: Payload) -> Batch:
         crc=header.crc,
         size=header.size,
         payload=payload,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
     )
 
 

@@ -22,6 +22,7 @@ from typing import BinaryIO, Final
 
 from targets.broker.core.log_port import Cleaned, DamagedError
 from targets.broker.core.messages import Batch
+from targets.broker.core.sequences import Sequences
 from targets.broker.log import checkpoint
 from targets.broker.log.cleaner import Newest, clean
 from targets.broker.log.cleanings import CLEANED, SWAP, cleaning_name
@@ -136,7 +137,7 @@ class Compactor:
         checkpoint.sync_directory(self._directory)
         after = segments[place - 1] if place else None
         new = Segment(self._directory, first.base_offset, self._options.files, create=False, after=after)
-        wrong = new.load(first.base_offset, check_crc=False)
+        wrong = new.load(first.base_offset, Sequences(), check_crc=False)
         assert wrong is None, f"{new.name}: {wrong} in what was just written"
         new.log_position = first.log_position  # positions of what is behind it do not move
         new.trust()

@@ -34,6 +34,7 @@ _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _PARTITION_DIRECTORY: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _UNREADABLE: Final = "{}-unreadable"
 _FILES_OPEN_MAX: Final = Limits().log_files_open_max
+_PRODUCERS_MAX: Final = Limits().producers_max
 
 
 class DataDir:
@@ -56,6 +57,7 @@ class DataDir:
         segment_ms: int = 0,
         on_durable: Callable[[str, int], None],
         files_open_max: int = _FILES_OPEN_MAX,
+        producers_max: int = _PRODUCERS_MAX,
     ) -> None:
         self.path = path
         self.logs: dict[TopicPartition, FileLog] = {}
@@ -66,6 +68,7 @@ class DataDir:
             on_durable=on_durable,
             before_cut=self._before_cut,
             before_start=self._keep_start,
+            producers_max=producers_max,
             files=OpenFiles(files_open_max),
         )
         self._points_on_disk: dict[TopicPartition, int] = {}
@@ -203,12 +206,14 @@ def open_data_dir(
     segment_ms: int = 0,
     on_durable: Callable[[str, int], None] = _ignore_durable,
     files_open_max: int = _FILES_OPEN_MAX,
+    producers_max: int = _PRODUCERS_MAX,
 ) -> OpenedData:
     """
     Open every log below `path` (created when missing); recover the logs that were not shut down cleanly.
 
     Args:
         files_open_max: how many files of the logs may be open at once.
+        producers_max: of how many idempotent producers each log knows the last batches.
 
     Raises:
         OSError: from the disk.
@@ -231,6 +236,7 @@ def open_data_dir(
         segment_ms=segment_ms,
         on_durable=on_durable,
         files_open_max=files_open_max,
+        producers_max=producers_max,
     )
     recoveries = data.open_logs(
         {

@@ -9,12 +9,13 @@ a gap. A new start is durable before segments below it are deleted, and opening 
 An epoch file written without a flush becomes durable before the records that its entries describe (KIP-101,
 footnote to step 3).
 Source:  Kafka, UnifiedLog and LocalLog; Kafka Replication Design V3, 4 (a disk error ends the broker).
+Length:  all of the port; what can stand alone (reads, deletion, compaction, doubt) has a module of its own.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
@@ -192,6 +193,11 @@ class FileLog:
         return read(
             self._segments[self._segment_at(offset) :], offset, end_offset, max_bytes, at_least_one=at_least_one
         )
+
+    def headers(self, offset: int) -> Iterator[Batch]:
+        """Yield the batches from the one that holds `offset` on, each with its header as its payload."""
+        for segment in self._segments[self._segment_at(offset) :]:
+            yield from segment.headers(offset)
 
     def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
         """Read batches as `read` does, to see that none is damaged: (offset to go on from, bytes read)."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from targets.broker.core.messages import TopicPartition
+from targets.broker.limits import Limits
 from targets.broker.log.open_files import OpenFiles
 
 SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
@@ -36,6 +37,7 @@ class LogOptions:
             relative to the data directory. A smaller length than before means that the file was truncated.
         before_cut: called with (tp, offset) before records at or past `offset` are removed.
         before_start: called with (tp, offset) before the log's start moves up to `offset`; makes that durable.
+        producers_max: of so many idempotent producers recovery finds the last batches.
         files: those that are open, of all logs of a data directory.
     """
 
@@ -44,4 +46,5 @@ class LogOptions:
     on_durable: Callable[[str, int], None] = _ignore_durable
     before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
     before_start: Callable[[TopicPartition, int], None] = _ignore_start
+    producers_max: int = Limits().producers_max
     files: OpenFiles = field(default_factory=OpenFiles)

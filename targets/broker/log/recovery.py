@@ -18,11 +18,11 @@ from typing import Final
 
 from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.sequences import Sequences
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Damage
 from targets.broker.log.cleanings import end_cleanings
 from targets.broker.log.file_log import FileLog
-from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import LogOptions
 from targets.broker.log.segment import DELETED_SUFFIX, Segment, segment_name, segment_offsets
 
@@ -69,7 +69,8 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
             path.unlink()
     end_cleanings(directory)
     _delete_below(directory, known.log_start)
-    loaded = _load(directory, known, options.files)
+    loaded = _load(directory, known, options)
+    sequences = loaded.sequences
     segments, cut_bytes = loaded.segments, loaded.cut_bytes
     reason = loaded.damage.value if loaded.damage else CLEAN
     if not segments:
@@ -86,6 +87,7 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         while segments:
             segments.pop().remove()
         segments = [Segment(directory, known.log_start, options.files, create=True)]
+        sequences = Sequences(producers_max=options.producers_max)
     log = FileLog(
         tp=tp,
         directory=directory,
@@ -105,6 +107,7 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         batch_ends=batch_ends,
         file_epochs=file_epochs,
         high_watermark=known.high_watermark,
+        sequences=sequences,
     )
 
 
@@ -113,6 +116,7 @@ class _Loaded:
     """Sound segments (none in a directory without any), and what loading removed."""
 
     segments: list[Segment]
+    sequences: Sequences
     recovery_point: int
     cut_bytes: int = 0
     damage: Damage | None = None
@@ -129,42 +133,47 @@ def _delete_below(directory: Path, start: int) -> None:
         checkpoint.sync_directory(directory)
 
 
-def _load(directory: Path, known: Known, files: OpenFiles) -> _Loaded:
+def _load(directory: Path, known: Known, options: LogOptions) -> _Loaded:
     recovery_point = known.recovery_point or 0
     if known.clean:
-        segments, damage = _index(directory, files, check_from=None)
+        segments, sequences, damage = _index(directory, options, check_from=None)
         if damage is None:
             for segment in segments:
                 segment.trust()
-            return _Loaded(segments=segments, recovery_point=recovery_point, clean=True)
+            return _Loaded(segments=segments, sequences=sequences, recovery_point=recovery_point, clean=True)
         for segment in segments:
             segment.close()
         recovery_point = 0
     check_from = _segment_holding(segment_offsets(directory), recovery_point)
-    segments, damage = _index(directory, files, check_from=check_from)
+    segments, sequences, damage = _index(directory, options, check_from=check_from)
     return _Loaded(
         segments=segments,
+        sequences=sequences,
         recovery_point=recovery_point,
         cut_bytes=_cut(directory, segments) if damage else 0,
         damage=damage,
     )
 
 
-def _index(directory: Path, files: OpenFiles, *, check_from: int | None) -> tuple[list[Segment], Damage | None]:
+def _index(
+    directory: Path, options: LogOptions, *, check_from: int | None
+) -> tuple[list[Segment], Sequences, Damage | None]:
     """Open and index segments up to the first damage; check CRCs from base offset `check_from` on."""
     segments: list[Segment] = []
+    sequences = Sequences(producers_max=options.producers_max)
     for base in segment_offsets(directory):
         before = segments[-1] if segments else None
         expected = before.next_offset if before else 0
-        segment = Segment(directory, base, files, create=False, after=before)
+        segment = Segment(directory, base, options.files, create=False, after=before)
         segments.append(segment)
         if base < expected:
             # A truncation removed this segment and a power loss restored it; no record of it belongs here.
-            return segments, Damage.DISORDER
-        damage = segment.load(expected, check_crc=check_from is not None and base >= check_from)
+            return segments, sequences, Damage.DISORDER
+        check_crc = check_from is not None and base >= check_from
+        damage = segment.load(expected, sequences, check_crc=check_crc)
         if damage:
-            return segments, damage
-    return segments, None
+            return segments, sequences, damage
+    return segments, sequences, None
 
 
 def _cut(directory: Path, segments: list[Segment]) -> int:

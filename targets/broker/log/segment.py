@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from targets.broker.core.log_port import Damaged
 from targets.broker.core.messages import Batch, Payload
+from targets.broker.core.sequences import Sequences
 from targets.broker.log.batch import HEADER_BYTES, Damage, Stored
 from targets.broker.log.index import Entry, Index, damaged
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import LogOptions
-from targets.broker.log.stored import changed, crc_of, examine, max_timestamp_of
+from targets.broker.log.stored import changed, crc_of, examine, first_offset, max_timestamp_of, producer_of
 
 SEGMENT_SUFFIX: Final = ".log"
 # Kafka's name for a segment's file during its deletion.
@@ -82,7 +83,7 @@ class Segment:
         """Return the offset after the last batch, the base offset when there is none."""
         return self.index.last.last_offset + 1 if self.index.last else self.base_offset
 
-    def load(self, expected_offset: int, *, check_crc: bool) -> Damage | None:
+    def load(self, expected_offset: int, sequences: Sequences, *, check_crc: bool) -> Damage | None:
         """
         Index the batches in the file up to the first unsound one; return its damage.
 
@@ -90,6 +91,7 @@ class Segment:
 
         Args:
             expected_offset: the lowest offset that the first batch may have.
+            sequences: notes each batch.
         """
         self.index.clear()
         position, expected = 0, max(expected_offset, self.base_offset)
@@ -105,7 +107,10 @@ class Segment:
                 self._first_time = header.max_timestamp
             self.index.add((Entry.of(header, position, expected, self.latest),))
             position += header.size
-            expected = header.last_offset + 1
+            end = header.last_offset + 1
+            base = first_offset(header.magic, header.base_offset, expected)
+            sequences.note(header.producer_id, header.producer_epoch, header.base_sequence, base, end)
+            expected = end
         return None
 
     def append(self, stored: Sequence[Stored], options: LogOptions) -> int:
@@ -173,17 +178,13 @@ class Segment:
             payload = view[entry.position - start : entry.end - start]
             if text := changed(payload, entry.base_offset, entry.leader_epoch, entry.crc):
                 return found, damaged(self.name, entry, text)
-            found.append(
-                Batch(
-                    base_offset=entry.base_offset,
-                    last_offset=entry.last_offset,
-                    leader_epoch=entry.leader_epoch,
-                    crc=entry.crc,
-                    size=entry.size,
-                    payload=payload,
-                )
-            )
+            found.append(_batch(entry, payload))
         return found, None
+
+    def headers(self, offset: int) -> Iterator[Batch]:
+        """Yield the batches from the first whose last offset is `offset` or later, each with its header alone."""
+        for entry in self.index.since(offset):
+            yield _batch(entry, self._read(entry.position, min(entry.size, HEADER_BYTES)))
 
     def rewrite(self, entry: Entry, payload: Payload) -> None:
         """Write the bytes of a batch once more in its place, and make the file durable."""
@@ -264,6 +265,22 @@ def epoch_runs(
                 ends.append(0)
             ends[-1] = entry.last_offset + 1
     return tuple(changes), tuple(ends)
+
+
+def _batch(entry: Entry, payload: Payload) -> Batch:
+    """Return the batch of an entry, whose producer its bytes name."""
+    producer_id, producer_epoch, base_sequence = producer_of(payload)
+    return Batch(
+        base_offset=entry.base_offset,
+        last_offset=entry.last_offset,
+        leader_epoch=entry.leader_epoch,
+        crc=entry.crc,
+        size=entry.size,
+        payload=payload,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+    )
 
 
 def segment_name(base_offset: int) -> str:

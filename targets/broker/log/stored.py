@@ -94,6 +94,11 @@ def max_timestamp_of(entry: Payload) -> int:
     return int(_TIMESTAMP.unpack_from(entry, _HEAD.size)[0]) if entry[_MAGIC_AT] else _UNKNOWN
 
 
+def producer_of(entry: Payload) -> tuple[int, int, int]:
+    """Return the producer id, the producer epoch and the base sequence of a batch; an entry has none."""
+    return (_UNKNOWN, _UNKNOWN, _UNKNOWN) if is_old(entry) else batch.producer_of(entry)
+
+
 def first_offset(magic: int, base_offset: int, end: int) -> int:
     """Return the first offset of a batch or entry; the log ended at `end` before it."""
     return end if magic in OLD_MAGICS else base_offset

@@ -28,7 +28,19 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
 )
 from targets.broker.limits import Limits
-from targets.broker.wire import admin, control, deletion, describing, fetch, handshake, offsets, produce, versions
+from targets.broker.wire import (
+    admin,
+    control,
+    deletion,
+    describing,
+    fetch,
+    handshake,
+    offsets,
+    placement,
+    produce,
+    producer_ids,
+    versions,
+)
 from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import entity_bytes, is_flexible, read_entity, request_type, response_type
 from targets.broker.wire.frames import correlation_of
@@ -62,7 +74,7 @@ class Incoming:
     A request as it came in.
 
     Exactly one of request and answer is set: `answer` is a whole frame for requests that the wire layer answers by
-    itself (ApiVersions, FindCoordinator, a fetch session that does not exist).
+    itself (ApiVersions, FindCoordinator).
     """
 
     api_key: int
@@ -120,6 +132,15 @@ _APIS: Final[Mapping[int, _Api]] = {
     versions.CREATE_PARTITIONS: _Api(
         read_request=admin.read_partitions_request, write_response=admin.write_partitions_response
     ),
+    versions.ELECT_LEADERS: _Api(
+        read_request=placement.read_elect_request, write_response=placement.write_elect_response
+    ),
+    versions.ALTER_PARTITION_REASSIGNMENTS: _Api(
+        read_request=placement.read_alter_request, write_response=placement.write_alter_response
+    ),
+    versions.LIST_PARTITION_REASSIGNMENTS: _Api(
+        read_request=placement.read_list_request, write_response=placement.write_list_response
+    ),
     versions.DELETE_TOPICS: _Api(
         read_request=admin.read_delete_request, write_response=admin.write_delete_response
     ),
@@ -131,6 +152,9 @@ _APIS: Final[Mapping[int, _Api]] = {
     ),
     versions.DESCRIBE_LOG_DIRS: _Api(
         read_request=describing.read_log_dirs_request, write_response=describing.write_log_dirs_response
+    ),
+    versions.INIT_PRODUCER_ID: _Api(
+        read_request=producer_ids.read_request, write_response=producer_ids.write_response
     ),
     versions.OFFSET_FOR_LEADER_EPOCH: _Api(
         read_request=offsets.read_epoch_request,
@@ -250,7 +274,7 @@ def _read_fetch(asked: _Asked) -> _Read:
     if is_flexible(request_type(asked.key, asked.version)):
         at = skip_tags(asked.frame, at)
     request, end = fetch.read_request(asked.frame, at, asked.version, asked.items)
-    return client_id, request, fetch.no_session(asked.version) if request is None else None, end
+    return client_id, request, None, end
 
 
 _BY_HAND: Final = {versions.PRODUCE: _read_produce, versions.FETCH: _read_fetch}

@@ -2,21 +2,23 @@
 Fetch (api 1), v4 to v12, both sides: clients' and followers' requests, the leader's answers.
 
 v12 is for followers alone: flexible (KIP-482), with the topic's id in a tagged field; its requests are kio's.
-No fetch sessions (the session id 0 tells clients so) and no transactions (the last stable offset is the high
-watermark, no transaction was aborted).
+No transactions: the last stable offset is the high watermark, no transaction was aborted.
 Source:  Kafka's FetchRequest.json and FetchResponse.json; KIP-227 (sessions), KIP-320 (current leader epoch).
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
-from kio.schema.errors import ErrorCode as KioErrorCode
+from kio.schema.types import TopicName
+from kio.static.primitive import i32
 
 from targets.broker.core.messages import (
+    NO_FETCH_SESSION,
+    NO_SESSION_EPOCH,
     ErrorCode,
     FetchPartition,
     FetchRequest,
@@ -25,6 +27,7 @@ from targets.broker.core.messages import (
     Payload,
     TopicPartition,
 )
+from targets.broker.core.sessions import is_full
 from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import (
     entity_bytes,
@@ -57,12 +60,9 @@ from targets.broker.wire.scalars import (
     unlimited,
     varint_bytes,
 )
+from targets.broker.wire.schema.identity import ForgottenTopic
 from targets.broker.wire.versions import FETCH
 
-_NO_SESSION: Final = 0
-_SESSIONLESS: Final = -1
-# Session epochs of a full request: the first of a session, or no session; any other continues a session.
-_FULL_EPOCHS: Final = (0, _SESSIONLESS)
 _READ_UNCOMMITTED: Final = 0
 # The epoch of the last record fetched, with which a leader would answer where logs diverge (KIP-595).
 _NO_EPOCH: Final = -1
@@ -93,29 +93,16 @@ def _asked(version: int) -> struct.Struct:
 _ASKED: Final = {version: _asked(version) for version in range(4, 12)}
 
 
-def no_session(version: int) -> Pieces:
-    """Answer a fetch that continues a session: none exists here, so the client must ask in full (KIP-227)."""
-    assert version >= _SESSION, f"fetch v{version} has no sessions"
-    refusal = _WHOLE.pack(KioErrorCode.fetch_session_id_not_found, _NO_SESSION)
-    return [_THROTTLED.pack(0) + refusal + count_bytes(0)]
-
-
 # --- requests --------------------------------------------------------------------------------------------------
-def read_request(frame: Payload, at: int, version: int, items: Items) -> tuple[FetchRequest | None, int]:
-    """
-    Read a request: (request, offset after it).
-
-    Returns None as the request if it names only the changes since its session's last one; a request that begins
-    or ends a session is full. Of a partition that is named twice the last entry holds, as in Kafka.
-    """
+def read_request(frame: Payload, at: int, version: int, items: Items) -> tuple[FetchRequest, int]:
+    """Read a request: (request, offset after it); of a partition named twice the last entry holds, as in Kafka."""
     if version >= _FLEXIBLE:
         return _read_flexible(frame, at, version, items)
     replica_id, max_wait_ms, min_bytes, max_bytes, _ = _LIMITS.unpack_from(frame, at)
     at += _LIMITS.size
-    session_epoch = _SESSIONLESS
+    session = NO_FETCH_SESSION, NO_SESSION_EPOCH
     if version >= _SESSION:
-        _, session_epoch = _SESSIONS.unpack_from(frame, at)
-        at += _SESSIONS.size
+        session, at = _SESSIONS.unpack_from(frame, at), at + _SESSIONS.size
     partitions: dict[TopicPartition, FetchPartition] = {}
     topics, at = items.count(frame, at, "topics", TOPIC_BYTES_MIN)
     for _ in range(topics):
@@ -125,18 +112,20 @@ def read_request(frame: Payload, at: int, version: int, items: Items) -> tuple[F
             asked = _read_asked(frame, at, version, topic)
             partitions[asked.tp] = asked
             at += _ASKED[version].size
+    forgotten: tuple[TopicPartition, ...] = ()
     if version >= _SESSION:
-        at = _skip_forgotten(frame, at, items)
+        forgotten, at = _read_forgotten(frame, at, items)
     if version >= _RACK:
         _, at = read_text(frame, at)
-    if session_epoch not in _FULL_EPOCHS:
-        return None, at
     request = FetchRequest(
         replica_id=replica_id,
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,
         partitions=tuple(partitions.values()),
+        session_id=session[0],
+        session_epoch=session[1],
+        forgotten=forgotten,
     )
     return request, at
 
@@ -145,8 +134,6 @@ def _read_flexible(frame: Payload, at: int, version: int, items: Items) -> tuple
     entity_type = request_type(FETCH, version)
     check_items(entity_type, frame, at, items)
     entity, end = read_entity(entity_type, frame, at)
-    if entity.session_epoch != _SESSIONLESS:
-        raise WireError(f"session epoch {entity.session_epoch}; expected {_SESSIONLESS}: brokers have no sessions")
     partitions = (
         FetchPartition(
             tp=TopicPartition(topic.topic, asked.partition),
@@ -165,6 +152,13 @@ def _read_flexible(frame: Payload, at: int, version: int, items: Items) -> tuple
         min_bytes=entity.min_bytes,
         max_bytes=entity.max_bytes,
         partitions=tuple({asked.tp: asked for asked in partitions}.values()),
+        session_id=entity.session_id,
+        session_epoch=entity.session_epoch,
+        forgotten=tuple(
+            TopicPartition(topic.topic, index)
+            for topic in listed(entity.forgotten_topics_data, "forgotten_topics_data")
+            for index in listed(topic.partitions, "partitions")
+        ),
     )
     return request, end
 
@@ -181,23 +175,32 @@ def _read_asked(frame: Payload, at: int, version: int, topic: str) -> FetchParti
     )
 
 
-def _skip_forgotten(frame: Payload, at: int, items: Items) -> int:
+def _read_forgotten(frame: Payload, at: int, items: Items) -> tuple[tuple[TopicPartition, ...], int]:
+    forgotten: list[TopicPartition] = []
     topics, at = items.count(frame, at, "forgotten_topics_data", TOPIC_BYTES_MIN)
     for _ in range(topics):
-        _, at = read_text(frame, at)
+        topic, at = read_text(frame, at)
         count, at = items.count(frame, at, "partitions", _INT.size)
-        _, at = take(frame, at, count * _INT.size)
-    return at
+        indexes, at = take(frame, at, count * _INT.size)
+        forgotten += [TopicPartition(topic, index) for (index,) in _INT.iter_unpack(indexes)]
+    return tuple(forgotten), at
 
 
 def write_request(version: int, request: FetchRequest) -> bytes:
-    """Write a request in that version."""
+    """
+    Write a request in that version.
+
+    Raises:
+        WireError: the version has no sessions, and the request goes on with one.
+    """
+    if version < _SESSION and not is_full(request):
+        raise WireError(f"session epoch {request.session_epoch} in v{version}; expected v{_SESSION} or later")
     if version >= _FLEXIBLE:
         return _flexible_bytes(version, request)
     limits = (request.replica_id, request.max_wait_ms, request.min_bytes, request.max_bytes)
     written = bytearray(_LIMITS.pack(*limits, _READ_UNCOMMITTED))
     if version >= _SESSION:
-        written += _SESSIONS.pack(_NO_SESSION, _SESSIONLESS)
+        written += _SESSIONS.pack(request.session_id, request.session_epoch)
     topics = by_topic(request.partitions)
     written += count_bytes(len(topics))
     for topic, partitions in topics.items():
@@ -209,10 +212,20 @@ def write_request(version: int, request: FetchRequest) -> bytes:
                 asked.tp.partition, *epoch, asked.fetch_offset, *start, asked.max_bytes
             )
     if version >= _SESSION:
-        written += count_bytes(0)
+        leaving = _indexes_by_topic(request.forgotten)
+        written += count_bytes(len(leaving))
+        for topic, indexes in leaving.items():
+            written += text_bytes(topic) + count_bytes(len(indexes)) + b"".join(map(_INT.pack, indexes))
     if version >= _RACK:
         written += text_bytes("")
     return bytes(written)
+
+
+def _indexes_by_topic(tps: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    indexes: dict[str, list[int]] = {}
+    for tp in tps:
+        indexes.setdefault(tp.topic, []).append(tp.partition)
+    return indexes
 
 
 def _flexible_bytes(version: int, request: FetchRequest) -> bytes:
@@ -224,8 +237,8 @@ def _flexible_bytes(version: int, request: FetchRequest) -> bytes:
         min_bytes=request.min_bytes,
         max_bytes=request.max_bytes,
         isolation_level=_READ_UNCOMMITTED,
-        session_id=_NO_SESSION,
-        session_epoch=_SESSIONLESS,
+        session_id=request.session_id,
+        session_epoch=request.session_epoch,
         topics=topics_of(
             entity,
             "topics",
@@ -241,7 +254,10 @@ def _flexible_bytes(version: int, request: FetchRequest) -> bytes:
             },
             name="topic",
         ),
-        forgotten_topics_data=(),
+        forgotten_topics_data=tuple(
+            ForgottenTopic(topic=TopicName(topic), partitions=tuple(map(i32, indexes)))
+            for topic, indexes in _indexes_by_topic(request.forgotten).items()
+        ),
         rack_id="",
     )
     return entity_bytes(sent)
@@ -253,7 +269,7 @@ def write_response(version: int, response: FetchResponse) -> Pieces:
     pieces: Pieces = []
     written = bytearray(_THROTTLED.pack(0))
     if version >= _SESSION:
-        written += _WHOLE.pack(ErrorCode.NONE, _NO_SESSION)
+        written += _WHOLE.pack(response.error, response.session_id)
     topics = by_topic(response.results)
     flexible = version >= _FLEXIBLE
     text, count = (compact_text_bytes, _more) if flexible else (text_bytes, count_bytes)
@@ -298,10 +314,10 @@ def read_response(frame: Payload, at: int, version: int, split: SplitBatches) ->
     """
     _THROTTLED.unpack_from(frame, at)
     at += _THROTTLED.size
-    whole = ErrorCode.NONE
+    error, session_id = ErrorCode.NONE, NO_FETCH_SESSION
     if version >= _SESSION:
-        code, _ = _WHOLE.unpack_from(frame, at)
-        whole, at = error_of(code), at + _WHOLE.size
+        code, session_id = _WHOLE.unpack_from(frame, at)
+        error, at = error_of(code), at + _WHOLE.size
     results: list[FetchResult] = []
     items = unlimited(frame)
     flexible = version >= _FLEXIBLE
@@ -312,10 +328,10 @@ def read_response(frame: Payload, at: int, version: int, split: SplitBatches) ->
         count, at = read_count(frame, at, "partitions", _RESULT.size)
         for _ in range(count):
             result, at = _read_result(frame, at, version, topic, split)
-            results.append(replace(result, error=result.error or whole) if whole else result)
+            results.append(result)
         at = skip_tags(frame, at) if flexible else at
     at = skip_tags(frame, at) if flexible else at
-    return FetchResponse(results=tuple(results)), at
+    return FetchResponse(results=tuple(results), session_id=session_id, error=error), at
 
 
 def _read_result(

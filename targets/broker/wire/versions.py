@@ -9,7 +9,7 @@ batch v2 and zstd need newer ones than the old releases had. For all other APIs 
 librdkafka reads features from the lowest version advertised, so Produce and Fetch are advertised from 0 though
 record batch v2 needs 3 and 4. It compresses with zstd only with Produce 7 and Fetch 10. It trusts leader epochs
 from Metadata 9 on, so here it never asks where they end.
-Source:  Kafka's message definitions; KIP-35 (ApiVersions), KIP-101, KIP-279, KIP-320, KIP-380.
+Source:  Kafka's message definitions; KIP-35 (ApiVersions), KIP-101, KIP-227, KIP-279, KIP-320, KIP-380.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from targets.broker.core.rules import Rules, TruncateTo
+from targets.broker.core.rules import FetchSessions, Rules, TruncateTo
 
 PRODUCE: Final = 0
 FETCH: Final = 1
@@ -32,10 +32,14 @@ API_VERSIONS: Final = 18
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
 DELETE_RECORDS: Final = 21
+INIT_PRODUCER_ID: Final = 22
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 DESCRIBE_CONFIGS: Final = 32
 DESCRIBE_LOG_DIRS: Final = 35
 CREATE_PARTITIONS: Final = 37
+ELECT_LEADERS: Final = 43
+ALTER_PARTITION_REASSIGNMENTS: Final = 45
+LIST_PARTITION_REASSIGNMENTS: Final = 46
 
 # What only the controller may ask for.
 COMMANDS: Final = (LEADER_AND_ISR, STOP_REPLICA)
@@ -80,6 +84,8 @@ def _under(*, hw: int, kip101: int, kip279: int, kip320: int) -> Mapping[str, in
     )
 
 
+# Of releases after those that have a protocol of their own; the newest has them.
+_LATER: Final = _under(hw=NOT_KNOWN, kip101=NOT_KNOWN, kip279=NOT_KNOWN, kip320=NOT_KNOWN)
 _COMMANDS: Final = _under(hw=0, kip101=0, kip279=0, kip320=0)
 
 # All APIs of this broker, under any protocol.
@@ -120,6 +126,14 @@ ROWS: Final[Rows] = MappingProxyType(
                 peer=_under(hw=NOT_KNOWN, kip101=1, kip279=1, kip320=1),  # KIP-107, in 0.11.0
             ),
             Row(
+                key=INIT_PRODUCER_ID,
+                name="init_producer_id",
+                first=0,
+                last=4,
+                advertised_first=0,
+                peer=_under(hw=NOT_KNOWN, kip101=0, kip279=1, kip320=1),  # KIP-98, in 0.11.0
+            ),
+            Row(
                 key=OFFSET_FOR_LEADER_EPOCH,
                 name="offset_for_leader_epoch",
                 first=0,
@@ -134,6 +148,25 @@ ROWS: Final[Rows] = MappingProxyType(
                 last=1,
                 advertised_first=0,
                 peer=_under(hw=NOT_KNOWN, kip101=1, kip279=1, kip320=1),  # KIP-195, in 1.0
+            ),
+            # KIP-183, in 2.2; v1 and v2 (KIP-460) in 2.4.
+            Row(key=ELECT_LEADERS, name="elect_leaders", first=0, last=2, advertised_first=0, peer=_LATER),
+            # KIP-455, in 2.4.
+            Row(
+                key=ALTER_PARTITION_REASSIGNMENTS,
+                name="alter_partition_reassignments",
+                first=0,
+                last=0,
+                advertised_first=0,
+                peer=_LATER,
+            ),
+            Row(
+                key=LIST_PARTITION_REASSIGNMENTS,
+                name="list_partition_reassignments",
+                first=0,
+                last=0,
+                advertised_first=0,
+                peer=_LATER,
             ),
             Row(
                 key=DESCRIBE_CONFIGS,
@@ -175,8 +208,12 @@ def _needed(rules: Rules) -> Mapping[int, int]:
         needed[OFFSET_FOR_LEADER_EPOCH] = 1
     if rules.fence_truncation_query:
         needed[OFFSET_FOR_LEADER_EPOCH] = 2
+    if rules.fetch_sessions is not FetchSessions.NONE:
+        needed[FETCH] = 7
     if rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join:
         needed[FETCH] = 9
+    if rules.idempotence:
+        needed[INIT_PRODUCER_ID] = 0
     if rules.fence_broker_epoch:
         needed |= {LEADER_AND_ISR: 1, STOP_REPLICA: 1}
     if rules.topic_identity:

@@ -17,7 +17,12 @@ from targets.broker.core.messages import (
     ErrorCode,
     TopicPartition,
 )
-from targets.broker.core.state import State, WaitingDeletion
+from targets.broker.core.state import (
+    State,
+)
+from targets.broker.core.waiting import (
+    WaitingDeletion,
+)
 from targets.simulator.world import World
 
 Wrong = tuple[TopicPartition | None, str]

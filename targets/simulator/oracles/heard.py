@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from targets.broker.core import controller, isr, membership, metadata, office, topics
+from targets.broker.core import isr, membership, metadata, office, producer_ids, reading, topics
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Effect, Event, Observe, Start, ZkAnswered, ZkAsk
 from targets.broker.core.fences import is_same_topic
@@ -50,6 +50,8 @@ _OF_CLIENTS: Final = (
     topics.AwaitTopicsToDelete,
     topics.AwaitPartitionsToDelete,
     topics.AwaitTopicsWrite,
+    producer_ids.AwaitLastBlock,
+    producer_ids.AwaitBlock,
 )
 _OF_ISR: Final = (isr.AwaitIsrWrite, isr.AwaitIsrRead)
 # Not the first reading of a controller: of its three answers it needs two.
@@ -58,10 +60,10 @@ _WHOLE: Final = (
     membership.AwaitAssignments,
     membership.AwaitPartitionStates,
     office.AwaitLook,
-    controller.AwaitNodes,
-    controller.AwaitStates,
+    reading.AwaitNodes,
+    reading.AwaitStates,
 )
-_OF_OFFICE: Final = (controller.AwaitNames, controller.AwaitNodes, controller.AwaitStates)
+_OF_OFFICE: Final = (reading.AwaitNames, reading.AwaitNodes, reading.AwaitStates)
 _OF_REGISTRATION: Final = (membership.AwaitRegistrationRead, membership.AwaitRegistrationWrite)
 
 
@@ -139,7 +141,7 @@ def _wrong(
             there = decode_registration(own.data).node
             if there != state.config.registration.node:  # a process that ends has no state any more
                 yield None, f"goes on under an id under which it has read the machine {there} to be registered"
-    elif isinstance(about, controller.AwaitStates):
+    elif isinstance(about, reading.AwaitStates):
         yield from _of_reading(world, about, asked.results, effects, state)
 
 
@@ -182,7 +184,7 @@ def _of_isr(about: Any, asked: _Asked, effects: Sequence[Effect], state: State) 
 # --- a controller's reading ----------------------------------------------------------------------------------
 def _of_reading(
     world: World,
-    about: controller.AwaitStates,
+    about: reading.AwaitStates,
     results: Sequence[ZkResult],
     effects: Sequence[Effect],
     state: State,

@@ -8,11 +8,18 @@ Source:  Kafka's acks and min.insync.replicas; Kafka Replication Design V3, G.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from targets.broker.core.messages import ErrorCode, ProduceRequest, ProduceResponse, Request, TopicPartition
+from targets.broker.core.messages import (
+    NO_PRODUCER_ID,
+    ErrorCode,
+    ProduceRequest,
+    ProduceResponse,
+    Request,
+    TopicPartition,
+)
 from targets.broker.core.state import Role
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.violation import Rule
@@ -29,12 +36,16 @@ class _Appended:
     Attributes:
         base: where they should be, as they were appended last.
         held: the log has them there.
+        gone: they are of an idempotent producer and not in the log, which may have had them below its start.
+        start: where the log starts.
         committed: a step has ended in which the high watermark was past them and the ISR large enough.
     """
 
     base: int
     end: int
     held: bool
+    gone: bool = False
+    start: int = 0
     committed: bool = False
 
 
@@ -59,8 +70,16 @@ class Produced:
                 numbers = oracle.records.of_batches(part.batches)
                 end = seen.log.end_offset
                 base = end - len(numbers)
-                self._judge_refused(name, oracle, request, held=seen.records[base:end] == numbers)
-                found[part.tp] = _Appended(base=base, end=end, held=seen.records[base:end] == numbers)
+                held, gone = seen.records[base:end] == numbers, False
+                self._judge_refused(name, oracle, request, held=held)
+                if not held and any(batch.producer_id != NO_PRODUCER_ID for batch in part.batches):
+                    # The log may have it already, further down (KIP-98).
+                    base = _last_place(seen.records, numbers)
+                    end, held, gone = base + len(numbers), base >= 0, base < 0
+                start = seen.log.start_offset
+                found[part.tp] = _Appended(base=base, end=end, held=held, gone=gone, start=start)
+                # What is sent again may be committed by now, and then nothing changes.
+                found[part.tp].committed = self._is_committed(name, part.tp, found[part.tp])
         self._open[name].append((request, found))
 
     def _judge_refused(self, name: str, oracle: PartitionOracle, request: ProduceRequest, *, held: bool) -> None:
@@ -86,6 +105,8 @@ class Produced:
         for result in response.results:
             appended, oracle = found.get(result.tp), self._oracles.get(result.tp)
             if oracle is None or result.error is not ErrorCode.NONE or oracle.replicas.is_of_older_topic(name):
+                continue
+            if appended is not None and appended.gone and 0 <= result.base_offset < appended.start:
                 continue
             said = f"{oracle.replicas.place(name)} answers a producer that its records are at {result.base_offset}"
             if appended is None or not appended.held or appended.base != result.base_offset:
@@ -121,3 +142,9 @@ class Produced:
         waiting = self._open[name]
         index = next((at for at, (each, _) in enumerate(waiting) if each is request), None)
         return {} if index is None else waiting.pop(index)[1]
+
+
+def _last_place(records: Sequence[int], numbers: Sequence[int]) -> int:
+    """Return the last offset at which these records follow each other in a log, -1 if they are not there."""
+    size = len(numbers)
+    return next((at for at in range(len(records) - size, -1, -1) if records[at : at + size] == numbers), -1)

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from targets.broker.core.assignments import (
+    decode_assignment,
+)
 from targets.broker.core.controller_state import Channel
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import TopicPartition
@@ -19,7 +22,6 @@ from targets.broker.core.timers import TimerKey
 from targets.broker.core.zookeeper import (
     CONTROLLER,
     PartitionState,
-    decode_assignment,
     decode_state,
     leader_and_isr_path,
     topic_path,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from targets.broker.core import controller, isr, membership, office
+from targets.broker.core import isr, membership, office, reading
 from targets.broker.core.state import State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
@@ -24,7 +24,7 @@ from targets.simulator.clock import NS_PER_MS
 
 # After a decision that was refused: something else was written meanwhile, and is there to be read.
 AT_ONCE_MS: Final = 1
-_READINGS: Final = (controller.AwaitNames, controller.AwaitNodes, controller.AwaitStates)
+_READINGS: Final = (reading.AwaitNames, reading.AwaitNodes, reading.AwaitStates)
 _START: Final = (membership.AwaitTopicNames, membership.AwaitAssignments, membership.AwaitPartitionStates)
 
 
@@ -76,7 +76,7 @@ def _due(about: Any, results: Sequence[ZkResult], state: State) -> tuple[TimerKe
     if not lost:
         return None
     if isinstance(about, _READINGS):
-        needed = results[:2] if isinstance(about, controller.AwaitNames) else results
+        needed = results[:2] if isinstance(about, reading.AwaitNames) else results
         return (("controller-read",), config.controller_backoff_ms) if ZkError.LOST in needed else None
     if isinstance(about, office.AwaitLook):
         return ("office", about.tried), config.controller_backoff_ms

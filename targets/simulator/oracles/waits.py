@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from targets.broker.core.assignments import (
+    decode_assignment,
+)
 from targets.broker.core.messages import (
     ErrorCode,
     FetchRequest,
@@ -30,7 +33,10 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.state import Replica, Role
-from targets.broker.core.zookeeper import BROKER_TOPICS, decode_assignment, topic_path
+from targets.broker.core.zookeeper import (
+    BROKER_TOPICS,
+    topic_path,
+)
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.oracles.calls import Told
 from targets.simulator.oracles.violation import Rule, Violations

@@ -15,8 +15,9 @@ Oracles: invariants of every step of a world, each checked where its data has ch
                     from a broker that leads by its own state
     checkpoint      the epoch checkpoint rises and has the epoch of every batch
     log-start       the start of a log does not fall while its log is there, and a follower's is no leader's ahead
-    answers         an answer names all partitions that were asked, and comes when it is due: to a fetch once there
-                    are records, to any request at the end of its wait
+    answers         an answer names all partitions that were asked, but in a fetch session those that have not
+                    changed, and comes when it is due: to a fetch once there are records, to any request at the end
+                    of its wait
     due             what a step must do at once it does: who lags leaves the ISR in time, and nobody else; the high
                     watermark moves with the ISR, what a closed connection waited for is dropped, timers fire, and
                     no ask to ZooKeeper is larger than it may be
@@ -78,6 +79,7 @@ from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
 from targets.simulator.oracles.rest import left_over
 from targets.simulator.oracles.served import judge_served
+from targets.simulator.oracles.sessions import Sessions
 from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
@@ -122,6 +124,7 @@ class Oracles:
             for name, node in world.nodes.items()
         }
         self._calls = Calls(world.nodes)
+        self._sessions = Sessions(world, self._violations)
         self._produced = Produced(world, self._partitions)
         self._office = Office(world, self._partitions)
         self._commands = Commands(world, self._partitions)
@@ -189,6 +192,7 @@ class Oracles:
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
         """Look first, so that what the step committed counts for what it answered; most steps change nothing."""
         kind = type(event)
+        event, effects = self._sessions.whole(name, event, effects)
         if kind is Received or kind is Start:
             self._lives.on_event(name, event)
         if kind in _OF_OFFICE:

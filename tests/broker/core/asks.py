@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from targets.broker.core.assignments import (
+    encode_assignment,
+)
 from targets.broker.core.events import Effect, Send
 from targets.broker.core.messages import (
     Batch,
@@ -33,7 +36,6 @@ from targets.broker.core.zookeeper import (
     BROKER_IDS,
     CONTROLLER,
     CONTROLLER_EPOCH,
-    encode_assignment,
     leader_and_isr_path,
     topic_path,
 )

@@ -60,6 +60,7 @@ class Bench:
         self.made: list[MemoryLog] = []
         self.broker = Broker(config, self)
         self.broker.state.controller_known = True  # else a bench without ZooKeeper would obey no command
+        self.broker.state.registration = 1  # nor would it begin a fetch session
         self.now_ns = 0
         self.session = 0
         self.effects: list[Effect] = []

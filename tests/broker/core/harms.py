@@ -8,10 +8,12 @@ that stays without a leader. Brokers are numbers; each docstring says what happe
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from targets.broker.core.messages import FetchRequest, OffsetForLeaderEpochRequest
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import Role
-from tests.broker.core.asks import fetch, fetch_answer, leader_of, produce
+from tests.broker.core.asks import fetch, fetch_answer, leader_of, leading, produce
 from tests.broker.core.bench import TP, Bench, MemoryLog, batch, recovery
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.stage import Stage
@@ -190,6 +192,15 @@ def keeps_a_deleted_topics_records(rules: Rules) -> bool:
     cluster.pass_ms(10_000)
     logs = [cluster.replica(broker).log for broker in (1, 2)]
     return 666 in [item.crc for log in logs if isinstance(log, MemoryLog) for item in log.batches]
+
+
+def appends_what_is_sent_again(rules: Rules) -> bool:
+    """KIP-98: the answer to an idempotent producer is lost, and it sends its batch again."""
+    bench = leading(rules)
+    for _ in range(2):
+        sent = replace(batch(), producer_id=7, producer_epoch=0, base_sequence=0)
+        bench.request(produce(sent))
+    return bench.replica.log.end_offset > 1
 
 
 # --- three replicas ----------------------------------------------------------------------------------------------

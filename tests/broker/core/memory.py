@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from targets.broker.core.log_port import (
@@ -18,6 +18,7 @@ from targets.broker.core.log_port import (
     Recovery,
 )
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
+from targets.broker.core.sequences import Sequences
 from targets.broker.core.zookeeper import (
     PartitionState,
     ZkCreate,
@@ -97,6 +98,9 @@ class MemoryLog:
                     break
                 found.append(item)
         return tuple(found)
+
+    def headers(self, offset: int) -> Iterator[Batch]:
+        yield from (item for item in self.batches if item.last_offset >= offset)
 
     def damaged(self, item: Batch) -> Damaged:
         """Return how a rotten batch is told of."""
@@ -198,6 +202,7 @@ def recovery(
         batch_epochs=tuple(epochs),
         file_epochs=tuple(file_epochs),
         high_watermark=high_watermark,
+        sequences=Sequences.of(log.batches),
     )
 
 

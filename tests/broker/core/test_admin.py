@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from targets.broker.core.assignments import (
+    decode_assignment,
+)
 from targets.broker.core.messages import (
     BrokerMetadata,
     CreateTopicsRequest,
@@ -19,7 +22,6 @@ from targets.broker.core.messages import (
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
-    decode_assignment,
     leader_and_isr_path,
     topic_path,
 )

@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from targets.broker.core import command_queue
+from targets.broker.core.assignments import (
+    encode_assignment,
+    encode_elections,
+)
 from targets.broker.core.events import Answered, Effect, Send
 from targets.broker.core.messages import (
     ErrorCode,
@@ -19,8 +23,6 @@ from targets.broker.core.zookeeper import (
     ELECTIONS,
     PartitionState,
     broker_path,
-    encode_assignment,
-    encode_elections,
     encode_registration,
     encode_state,
     leader_and_isr_path,

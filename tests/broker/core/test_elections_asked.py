@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from targets.broker.core.assignments import (
+    decode_elections,
+    encode_elections,
+)
 from targets.broker.core.election import Decision, asked_for
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
@@ -16,8 +20,6 @@ from targets.broker.core.zookeeper import (
     CONTROLLER,
     ELECTIONS,
     PartitionState,
-    decode_elections,
-    encode_elections,
     leader_and_isr_path,
 )
 from tests.broker.core.bench import TP

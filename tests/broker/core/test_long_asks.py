@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from targets.broker.core.assignments import (
+    encode_assignment,
+)
 from targets.broker.core.events import ZkAnswered, ZkAsk
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -32,7 +35,6 @@ from targets.broker.core.zookeeper import (
     ZkError,
     ZkMulti,
     ZkSet,
-    encode_assignment,
     leader_and_isr_path,
     topic_path,
 )

@@ -166,7 +166,7 @@ def test_replica_that_is_assigned_again_is_not_stopped(rules: str | Rules, misse
     """With ids the broker refuses what is about an older topic; without, nothing could tell the two apart."""
     cluster = cluster_of(rules)
     leave(cluster, 2)
-    cluster.benches[3].broker.state.controller.unstopped[2] = {TP: missed}
+    cluster.benches[3].broker.state.controller.unstopped[2] = {TP: StopReplica(tp=TP, topic_id=missed)}
     come_back(cluster, 2)
     assert told == len(stops(cluster, 2))
     assert [1, 2] == holders(cluster)

@@ -30,6 +30,7 @@ def test_kip_101_changed_exactly_these_rules() -> None:
         "truncate_to": ("high_watermark", "one_answer"),
         "returning_leader": ("resumes", "awaits"),
         "delete_past_high_watermark": ("yes", "no"),  # KAFKA-5634, in 0.11.0.1
+        "idempotence": ("no", "yes"),  # KIP-98 came in the same release
     }
 
 
@@ -42,12 +43,13 @@ def test_letter_differs_from_what_was_shipped_in_steps_3_and_4_4_alone() -> None
 
 
 def test_kip_279_changed_exactly_these_rules() -> None:
-    """Source: KIP-279; KAFKA-6857, KAFKA-6975 and KAFKA-7786, fixed in 2.0.0 too."""
+    """Source: KIP-279; KAFKA-6857, KAFKA-6975 and KAFKA-7786, fixed in 2.0.0 too; KIP-227, in 1.1.0."""
     assert difference("kip101", "kip279") == {
         "truncate_to": ("one_answer", "epoch_walk"),
         "undefined_query": ("log_end", "undefined"),
         "drop_stale_answer": ("no", "yes"),
         "start_inside_batch": ("no", "yes"),
+        "fetch_sessions": ("none", "epoch_blind"),
     }
 
 
@@ -68,11 +70,12 @@ def test_kip_320_changed_exactly_the_fences() -> None:
     assert difference("kip279-2.0.1", "kip320") == dict.fromkeys(fences, ("no", "yes"))
 
 
-def test_kip_380_changed_only_who_sees_a_bounce_whether_a_topic_has_an_identity_and_what_is_compacted() -> None:
-    """Source: KIP-380; KIP-516 and KAFKA-13194, which came under the same name here."""
+def test_kip_380_changed_only_who_sees_a_bounce_the_sessions_topic_identity_and_what_is_compacted() -> None:
+    """Source: KIP-380; KAFKA-9338, KIP-516 and KAFKA-13194, which came under the same name here."""
     assert difference("kip320", "kip380") == {
         "clean_past_high_watermark": ("yes", "no"),
         "fence_broker_epoch": ("no", "yes"),
+        "fetch_sessions": ("epoch_blind", "fenced"),
         "topic_identity": ("no", "yes"),
     }
 

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from targets.broker.core.assignments import (
+    encode_assignment,
+)
 from targets.broker.core.events import ZkAsk
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Together
@@ -25,7 +28,6 @@ from targets.broker.core.zookeeper import (
     ZkSet,
     broker_path,
     decode_state,
-    encode_assignment,
     encode_registration,
     encode_state,
     leader_and_isr_path,

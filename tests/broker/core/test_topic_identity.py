@@ -144,6 +144,7 @@ def test_replica_is_stopped_by_commands_for_its_topic_and_its_epoch_alone(
 ) -> None:
     """Source: KIP-570, whose sentinel for a deletion passes whatever the epoch; KIP-516."""
     bench, log = started(topic_id=NEW)
+    bench.broker.state.started = True  # it has read ZooKeeper; before that, what names an epoch waits
     bench.command(leader=1, epoch=3, topic_id=NEW)
     assert [error] == errors(bench, bench.request(asked))
     assert (error is ErrorCode.NONE) == log.deleted == (TP not in bench.broker.state.replicas)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from targets.broker.core.assignments import (
+    encode_assignment,
+)
 from targets.broker.core.events import Answered
 from targets.broker.core.messages import ErrorCode, LeaderAndIsrRequest, LeaderAndIsrResponse, StopReplicaRequest
 from targets.broker.core.zookeeper import (
@@ -17,7 +20,6 @@ from targets.broker.core.zookeeper import (
     ZkMulti,
     ZkSet,
     broker_path,
-    encode_assignment,
     encode_registration,
     leader_and_isr_path,
     topic_id_path,

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from targets.broker.core.assignments import (
+    decode_assignment,
+    encode_assignment,
+)
 from targets.broker.core.messages import (
     DeleteTopicsRequest,
     ErrorCode,
@@ -22,8 +26,6 @@ from targets.broker.core.zookeeper import (
     BROKER_TOPICS,
     CONTROLLER_EPOCH,
     NodeError,
-    decode_assignment,
-    encode_assignment,
     encode_registration,
     leader_and_isr_path,
     partition_path,

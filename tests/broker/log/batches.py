@@ -32,12 +32,15 @@ def raw_batch(
     attributes: int = 0,
     magic: int = 2,
     delta: int | None = None,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
 ) -> bytes:
     """Build one batch's bytes; `text` replaces the records, which these tests never parse."""
     last_delta = count - 1 if delta is None else delta
-    covered = struct.pack(
-        ">hiqqqhii", attributes, last_delta, timestamp, timestamp + last_delta, -1, -1, -1, count
-    )
+    times = (timestamp, timestamp + last_delta)
+    producer = (producer_id, producer_epoch, base_sequence)
+    covered = struct.pack(">hiqqqhii", attributes, last_delta, *times, *producer, count)
     covered += text
     return struct.pack(">qiibI", base, len(covered) + 9, epoch, magic, crc32c(covered)) + covered
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-from tests.broker.stacks.face import FETCH_BYTES, SECONDS, Place, Reader, Record, until
+from tests.broker.stacks.face import FETCH_BYTES, SECONDS, Place, Record, until
 
 with warnings.catch_warnings():
     # It reads its own files through an API that Python has deprecated.
@@ -102,7 +102,7 @@ class KafkaPython:
         return None if found is None else found.offset
 
     @contextmanager
-    def reader(self, *places: Place) -> Iterator[Reader]:
+    def reader(self, *places: Place) -> Iterator[_KafkaPythonReader]:
         with self._consumer() as consumer:
             consumer.assign([kafka.TopicPartition(*place) for place in places])
             yield _KafkaPythonReader(consumer)
@@ -122,6 +122,12 @@ class _KafkaPythonReader:
 
         until(enough)
         return found
+
+    @property
+    def sessions(self) -> Mapping[int, Any]:
+        """The library's own account of its fetch sessions, by broker."""
+        sessions: Mapping[int, Any] = self._consumer._fetcher._session_handlers
+        return sessions
 
     def seek(self, place: Place, offset: int) -> None:
         self._consumer.seek(kafka.TopicPartition(*place), offset)

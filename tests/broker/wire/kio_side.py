@@ -29,6 +29,8 @@ LACKING = {
     "replica_id": -2,
     "broker_epoch": -1,
     "topic_id": 0,
+    "session_id": 0,
+    "session_epoch": -1,
 }
 PEER_VERSIONS = [(key, v) for key in PEER for v in range(ROWS[key].first, ROWS[key].last + 1)]
 ALL_VERSIONS = [(key, v) for key, row in ROWS.items() for v in range(row.first, row.last + 1)]
@@ -122,6 +124,7 @@ def a_frame(key: int, version: int) -> bytes:
     entity = request_type(key, version)
     values: dict[str, Any] = {
         "transactional_id": None,
+        "transaction_timeout": timedelta(0),
         "acks": 1,
         "timeout": timedelta(0),
         "topic_data": (),
@@ -151,6 +154,16 @@ def a_frame(key: int, version: int) -> bytes:
         placed = item_type(topic, "assignments")(broker_ids=(2, 1))
         more = (topic(name="t", count=3, assignments=(placed,)), topic(name="u", count=9, assignments=None))
         values |= {"topics": more, "validate_only": True}
+    if key == versions.ELECT_LEADERS:
+        named = item_type(entity, "topic_partitions")(topic="t", partitions=(1, 0))
+        values |= {"election_type": 1, "topic_partitions": (named,)}
+    if key == versions.ALTER_PARTITION_REASSIGNMENTS:
+        topic = item_type(entity, "topics")
+        partition = item_type(topic, "partitions")
+        wanted = (partition(partition_index=0, replicas=(2, 3)), partition(partition_index=1, replicas=None))
+        values["topics"] = (topic(name="t", partitions=wanted),)
+    if key == versions.LIST_PARTITION_REASSIGNMENTS:
+        values["topics"] = (item_type(entity, "topics")(name="t", partition_indexes=(0, 1)),)
     if key == versions.DESCRIBE_CONFIGS:
         resource = item_type(entity, "resources")
         values["resources"] = (resource(resource_type=2, resource_name="t", configuration_keys=("retention.ms",)),)

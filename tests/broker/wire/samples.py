@@ -28,6 +28,8 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
                 )
                 for tp in (A0, A1, B7)
             ),
+            session_id=5,
+            session_epoch=0,
         ),
         m.FetchResponse(
             results=(
@@ -40,7 +42,8 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
                 ),
                 m.FetchResult(tp=A1, error=ErrorCode.NONE, high_watermark=0, log_start_offset=0),
                 m.FetchResult(tp=B7, error=ErrorCode.NOT_LEADER_OR_FOLLOWER),
-            )
+            ),
+            session_id=6,
         ),
     ),
     versions.LIST_OFFSETS: (
@@ -151,6 +154,24 @@ CLIENT_RESPONSES: dict[int, m.Response] = {
     versions.CREATE_PARTITIONS: m.TopicErrors(
         errors=(("a", ErrorCode.NONE, ""), ("b", ErrorCode.INVALID_PARTITIONS, "too few"))
     ),
+    versions.ELECT_LEADERS: m.PartitionErrors(
+        error=ErrorCode.NONE,
+        errors=(
+            m.PartitionError(A0, ErrorCode.NONE),
+            m.PartitionError(A1, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "away"),
+        ),
+    ),
+    versions.ALTER_PARTITION_REASSIGNMENTS: m.PartitionErrors(
+        error=ErrorCode.NONE,
+        errors=(
+            m.PartitionError(A0, ErrorCode.NONE),
+            m.PartitionError(B7, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "not moved"),
+        ),
+    ),
+    versions.LIST_PARTITION_REASSIGNMENTS: m.ReassignmentsResponse(
+        error=ErrorCode.NONE,
+        reassignments=(m.Reassignment(tp=A1, replicas=(1, 2, 3), adding=(3,), removing=(1,)),),
+    ),
     versions.DESCRIBE_CONFIGS: m.DescribeConfigsResponse(
         results=(
             m.ConfigResult(
@@ -170,6 +191,7 @@ CLIENT_RESPONSES: dict[int, m.Response] = {
             m.ConfigResult(kind=4, name="9", error=ErrorCode.INVALID_REQUEST, error_text="another broker"),
         )
     ),
+    versions.INIT_PRODUCER_ID: m.InitProducerIdResponse(error=ErrorCode.NONE, producer_id=2**40, producer_epoch=3),
     versions.DESCRIBE_LOG_DIRS: m.DescribeLogDirsResponse(
         path="/data", logs=(m.LogSize(tp=A0, size=70), m.LogSize(tp=B7, size=2**40))
     ),

@@ -56,7 +56,7 @@ class TestBadInput:
             (0, 2, "produce v2; expected v3 to v8"),
             (1, 13, "fetch v13; expected v4 to v12"),
             (23, 5, "offset_for_leader_epoch v5; expected v0 to v4"),
-            (22, 0, "api key 22; expected one of 0, 1, 2"),
+            (24, 0, "api key 24; expected one of 0, 1, 2"),
             (-1, 0, "api key -1"),
         ],
     )

@@ -234,8 +234,12 @@ def test_clients_may_not_command(protocol: str) -> None:
         versions.OFFSET_FOR_LEADER_EPOCH,
         versions.DELETE_RECORDS,
         versions.CREATE_PARTITIONS,
+        versions.ELECT_LEADERS,
+        versions.ALTER_PARTITION_REASSIGNMENTS,
+        versions.LIST_PARTITION_REASSIGNMENTS,
         versions.DESCRIBE_CONFIGS,
         versions.DESCRIBE_LOG_DIRS,
+        versions.INIT_PRODUCER_ID,
     }
     assert ROWS.keys() - COMMANDS - later <= theirs.keys()
 

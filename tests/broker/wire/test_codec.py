@@ -347,7 +347,7 @@ class TestAnswersToClients:
         assert (11, 11, ()) == (full.high_watermark, full.last_stable_offset, full.aborted_transactions)
         assert (b"", 0) == (empty.records, empty.high_watermark)
         if version >= 7:
-            assert (0, KioErrorCode.none) == (found.session_id, found.error_code)
+            assert (6, KioErrorCode.none) == (found.session_id, found.error_code)
         if version >= 11:
             assert -1 == full.preferred_read_replica
 

@@ -1,65 +1,94 @@
-"""The broker has no fetch sessions, and says so to clients that ask for one."""
+"""Fetch sessions on the wire (KIP-227): ids, epochs, what leaves a session, and a request refused as a whole."""
 
 from __future__ import annotations
 
-import struct
-from datetime import timedelta
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
+from kio.serial import entity_reader
 
-from targets.broker.log import split_produced
-from targets.broker.wire import WireError, decode_request, encode_request, versions
-from targets.broker.wire.entities import fill, request_type
-from tests.broker.wire.kio_side import body_of, kio_response, request_frame, without
-from tests.broker.wire.samples import PEER
+from targets.broker.core.messages import ErrorCode, FetchRequest, FetchResponse, TopicPartition
+from targets.broker.log import split_produced, split_stored
+from targets.broker.wire import (
+    WireError,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    versions,
+)
+from targets.broker.wire.entities import request_type
+from tests.broker.wire.kio_side import body_of, incoming, kio_response, without
+from tests.broker.wire.samples import A0, PEER
+
+GONE = (TopicPartition("gone", 3), TopicPartition("away", 0), TopicPartition("gone", 1))
+WITH_SESSIONS = range(7, versions.ROWS[versions.FETCH].last + 1)
 
 
-@pytest.mark.parametrize(("session", "epoch"), [(0, -1), (0, 0), (5, 0), (5, -1)])
-def test_fetch_that_begins_or_ends_a_session_is_a_full_one(session: int, epoch: int) -> None:
-    """Source: KIP-227: epoch 0 starts a session, -1 asks for none; both requests name all partitions."""
+def continued(**changes: Any) -> FetchRequest:
+    """Return a request that goes on with a session and names one partition, and three that leave."""
     request, _ = PEER[versions.FETCH]
-    found = decode_request(fetch_in_session(session, epoch), split_batches=split_produced)
-    assert without(request, request_type(versions.FETCH, 7)) == found.request
+    assert isinstance(request, FetchRequest)
+    named = {"session_id": 5, "session_epoch": 8, "partitions": request.partitions[:1], "forgotten": GONE}
+    return replace(request, **{**named, **changes})
+
+
+def written(request: FetchRequest, version: int) -> bytes:
+    return body_of(encode_request(request, version=version, correlation_id=77, client_id="c"))
+
+
+@pytest.mark.parametrize("version", WITH_SESSIONS)
+def test_what_leaves_a_session_is_read_as_it_was_written(version: int) -> None:
+    """Source: KIP-227; Kafka's FetchRequest.json, ForgottenTopicsData from v7 on."""
+    found = decode_request(written(continued(), version), split_batches=split_produced).request
+    assert isinstance(found, FetchRequest)
+    assert sorted(GONE) == sorted(found.forgotten)
+    kept = without(continued(forgotten=()), request_type(versions.FETCH, version))
+    assert kept == replace(found, forgotten=())
 
 
 @pytest.mark.parametrize("version", range(7, 12))
-def test_fetch_that_goes_on_with_a_session_is_told_that_there_is_none(version: int) -> None:
-    """Source: KIP-227: after FETCH_SESSION_ID_NOT_FOUND clients send a full fetch."""
-    found = decode_request(fetch_in_session(5, 1, version=version), split_batches=split_produced)
-    assert found.request is None and found.answer is not None
-    answer = kio_response(found.answer, versions.FETCH, version)
+def test_kio_reads_who_leaves_and_which_session_it_is(version: int) -> None:
+    entity = request_type(versions.FETCH, version)
+    frame = written(continued(), version)
+    _, at = entity_reader(entity.__header_schema__)(frame, 0)
+    found, _ = entity_reader(entity)(frame, at)
+    assert (5, 8) == (found.session_id, found.session_epoch)
+    assert {"gone": (3, 1), "away": (0,)} == {each.topic: each.partitions for each in found.forgotten_topics_data}
+
+
+@pytest.mark.parametrize("version", range(4, 7))
+def test_request_that_names_changes_alone_is_not_written_without_a_session(version: int) -> None:
+    """A leader that knows no sessions would take it for a fetch of these partitions and no others."""
+    with pytest.raises(WireError, match=f"session epoch 8 in v{version}; expected v7 or later"):
+        written(continued(), version)
+
+
+@pytest.mark.parametrize("version", WITH_SESSIONS)
+def test_refusal_of_a_whole_request_is_read_as_it_was_written(version: int) -> None:
+    """Source: KIP-227: FETCH_SESSION_ID_NOT_FOUND and INVALID_FETCH_SESSION_EPOCH are of no partition."""
+    refusal = FetchResponse(results=(), error=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+    frame = body_of(encode_response(incoming(versions.FETCH, version), refusal))
+    found = decode_response(frame, continued(), version=version, correlation_id=77, split_batches=split_stored)
+    assert refusal == found
+
+
+def test_kio_reads_the_error_of_a_whole_request() -> None:
+    refusal = FetchResponse(results=(), error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    found = kio_response(encode_response(incoming(versions.FETCH, 11), refusal), versions.FETCH, 11)
     assert (KioErrorCode.fetch_session_id_not_found, 0, ()) == (
-        answer.error_code,
-        answer.session_id,
-        answer.responses,
+        found.error_code,
+        found.session_id,
+        found.responses,
     )
 
 
-def fetch_in_session(session: int, epoch: int, version: int = 7) -> bytes:
-    """Return a fetch frame with these session fields."""
-    request, _ = PEER[versions.FETCH]
-    frame = bytearray(body_of(encode_request(request, version=version, correlation_id=77, client_id="")))
-    # Skip the header, replica id, max wait, min bytes, max bytes and isolation level.
-    struct.pack_into(">ii", frame, 10 + 4 + 4 + 4 + 4 + 1, session, epoch)
-    return bytes(frame)
-
-
-def test_follower_that_begins_a_session_is_refused() -> None:
-    """Between brokers v12 is spoken without sessions."""
-    entity = request_type(versions.FETCH, 12)
-    sent = fill(
-        entity,
-        replica_id=1,
-        max_wait=timedelta(0),
-        min_bytes=0,
-        max_bytes=1,
-        isolation_level=0,
-        session_id=5,
-        session_epoch=1,
-        topics=(),
-        forgotten_topics_data=(),
-        rack_id="",
-    )
-    with pytest.raises(WireError, match="fetch v12: session epoch 1; expected -1"):
-        decode_request(request_frame(versions.FETCH, 12, sent), split_batches=split_produced)
+@pytest.mark.parametrize("version", WITH_SESSIONS)
+def test_fetch_and_answer_without_news_take_no_more_bytes_than_a_name(version: int) -> None:
+    """Source: KIP-227, Motivation: both grew with the number of partitions, whatever happened in them."""
+    request = continued(partitions=(), forgotten=())
+    answer = body_of(encode_response(incoming(versions.FETCH, version), FetchResponse(results=(), session_id=5)))
+    assert (len(written(request, version)) < 60, len(answer) < 24) == (True, True)
+    assert len(written(continued(forgotten=()), version)) > len(written(request, version)) + len(A0.topic)

@@ -15,6 +15,8 @@ from targets.broker.core.messages import (
     FetchRequest,
     FetchResponse,
     FetchResult,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsResult,
@@ -47,6 +49,7 @@ class TinyBroker:
         unaware: how many ListOffsets requests are still answered with NOT_LEADER_OR_FOLLOWER.
         rows: the API versions that it advertises and accepts.
         seen: (api key, version) of every request.
+        producers: how many producers' ids it has given.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,6 +59,7 @@ class TinyBroker:
         self.unaware = 0
         self.rows: Rows = ROWS
         self.port = 0
+        self.producers = 0
         self.seen: list[tuple[int, int]] = []
         self.transports: list[asyncio.Transport] = []
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -86,6 +90,9 @@ class TinyBroker:
                     for asked in request.partitions
                 )
                 return FetchResponse(results=fetched)
+            case InitProducerIdRequest():
+                self.producers += 1
+                return InitProducerIdResponse(error=ErrorCode.NONE, producer_id=self.producers, producer_epoch=0)
             case CreateTopicsRequest():
                 return TopicErrors(
                     errors=tuple((new.topic, ErrorCode.TOPIC_ALREADY_EXISTS, "there") for new in request.topics)

@@ -105,6 +105,12 @@ def resends(edit: Edit) -> Edit:
     return edit.change(edit.lines[0], sends_once=False)
 
 
+def numbered(edit: Edit) -> Edit:
+    """Make every client an idempotent one."""
+    setup = edit.lines[0]
+    return edit.change(setup, idempotent=list(setup["value"]["records"]))
+
+
 def outcome(edit: Edit, name: str, type_: str, error: str) -> None:
     """Give every produce of the group another outcome than ok."""
     for line in edit.produces(name):

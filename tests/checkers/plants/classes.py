@@ -155,6 +155,10 @@ LOGS: Final[dict[str, tuple[Pair, ...]]] = {
         ("value-twice", "value-sent-twice-lawful"),
         ("value-twice-kafka", "value-twice-by-a-client-that-sends-again-lawful"),
         "value-twice-sim",
+        (
+            "value-twice-by-an-idempotent-client-that-sends-again",
+            "value-twice-by-a-client-that-sends-again-lawful",
+        ),
     ),
     "a batch is there twice": ("batch-twice", "batch-twice-local", "batch-twice-sim"),
     "nobody sent a value": ("value-never-sent", "value-never-sent-sim", "value-never-sent-and-no-text"),
@@ -292,7 +296,12 @@ READERS: Final[dict[str, tuple[Pair, ...]]] = {
         "readers-differ-kafka",
         "readers-differ-sim",
     ),
-    "readers see a value at two offsets": ("polled-twice", "polled-twice-kafka", "polled-twice-sim"),
+    "readers see a value at two offsets": (
+        "polled-twice",
+        ("polled-twice-by-an-idempotent-client", "polled-twice-lawful"),
+        "polled-twice-kafka",
+        "polled-twice-sim",
+    ),
     "readers see what nobody sent": (
         "polled-and-never-sent",
         "polled-and-never-sent-kafka",

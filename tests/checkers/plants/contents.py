@@ -6,7 +6,16 @@ from typing import Any, Final
 
 from harness.logdir.records import sent_digest
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import Change, each_of, outcome, place, replicas_of, resends, sent_again
+from tests.checkers.plants.changes import (
+    Change,
+    each_of,
+    numbered,
+    outcome,
+    place,
+    replicas_of,
+    resends,
+    sent_again,
+)
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
@@ -48,6 +57,11 @@ def value_refused_once(edit: Edit) -> None:
 @plant("value-twice-by-a-client-that-sends-again-lawful", "kafka-kip101-2", Kind.PERMITTED)
 def value_twice_again(edit: Edit) -> None:
     resends(edit).put_everywhere(3)
+
+
+@plant("value-twice-by-an-idempotent-client-that-sends-again", "kafka-kip101-2", DUPLICATE, Kind.PERMITTED)
+def value_twice_idempotent(edit: Edit) -> None:
+    numbered(resends(edit)).put_everywhere(3)
 
 
 @plant("batch-twice", "kafka-kip101-1", DUPLICATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import BROKER, Change, acked, last_read, outcome
+from tests.checkers.plants.changes import BROKER, Change, acked, last_read, numbered, outcome, resends
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import plant
 from tests.checkers.plants.polls import all_at_end, at_end, final, shown
@@ -54,8 +54,13 @@ def _failed_last(type_: str) -> Change:
     return change
 
 
+def _twice_numbered(edit: Edit) -> None:
+    _twice(numbered(resends(edit)))
+
+
 CONTENTS = [
     plant("polled-twice", "local-kip101-1", Kind.DUPLICATE)(_twice),
+    plant("polled-twice-by-an-idempotent-client", "local-kip101-1", Kind.DUPLICATE)(_twice_numbered),
     plant("polled-twice-lawful", "local-kip101-1")(all_at_end),
     plant("polled-twice-kafka", "kafka-kip101-2", Kind.DUPLICATE, Kind.PERMITTED)(_twice),
     plant("polled-twice-kafka-lawful", "kafka-kip101-2", Kind.PERMITTED)(all_at_end),

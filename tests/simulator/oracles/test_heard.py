@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core import controller, election, isr, membership, office, readable, topics
+from targets.broker.core import election, isr, membership, office, readable, reading, topics
+from targets.broker.core.assignments import (
+    Assignment,
+    encode_elections,
+)
 from targets.broker.core.controller_state import Channel
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Caller, Effect, Observe, Tick, ZkAnswered, ZkAsk
@@ -30,7 +34,6 @@ from targets.broker.core.zookeeper import (
     ZkGet,
     ZkNode,
     ZkResult,
-    encode_elections,
     encode_state,
     topic_path,
 )
@@ -120,8 +123,8 @@ def test_reading_of_which_a_part_was_lost_decides_nothing(room: Room) -> None:
 
 
 def test_reading_of_an_earlier_office_decides_nothing(room: Room) -> None:
-    before = controller.AwaitNames(office=room.state.controller.epoch - 1)
-    assert room.answered(controller.AwaitNames(office=room.state.controller.epoch), [READ] * 3, ASKS) == ""
+    before = reading.AwaitNames(office=room.state.controller.epoch - 1)
+    assert room.answered(reading.AwaitNames(office=room.state.controller.epoch), [READ] * 3, ASKS) == ""
     assert "and it left that office" in room.answered(before, [READ] * 3, ASKS)
 
 
@@ -157,11 +160,11 @@ def test_isr_that_may_have_been_written_counts_on() -> None:
 
 
 # --- a controller's reading ----------------------------------------------------------------------------------
-def reading(room: Room, wanted: ZkNode | None = None) -> tuple[controller.AwaitStates, list[ZkResult]]:
+def read_of(room: Room, wanted: ZkNode | None = None) -> tuple[reading.AwaitStates, list[ZkResult]]:
     """Return a reading of the one partition that there is, with an operator's elections, and what it found."""
     there = state(room.world)
     node = ZkNode(data=encode_state(there), version=there.zk_version, owner=0, czxid=1)
-    about = controller.AwaitStates(
+    about = reading.AwaitStates(
         office=room.state.controller.epoch,
         live=(),
         assignments=((TP, (1, 2, 3)),),
@@ -176,7 +179,7 @@ def test_election_that_an_operator_asked_for_takes_place(room: Room) -> None:
     follower = room.world.ids["B"]
     asked = {TopicPartition("gone", 0): 1, TP: follower}
     wanted = ZkNode(data=encode_elections(asked), version=0, owner=0, czxid=1)
-    about, found = reading(room, wanted)
+    about, found = read_of(room, wanted)
     assert f"does not elect broker {follower} in log-0" in room.answered(about, found)
     decided = PartitionState(leader=follower, leader_epoch=1, isr=(1, 2), controller_epoch=1, zk_version=1)
     decision = Decided(tp=TP, state=decided, replicas=(1, 2), unclean=False)
@@ -186,9 +189,9 @@ def test_election_that_an_operator_asked_for_takes_place(room: Room) -> None:
 
 def test_commands_for_a_broker_that_is_gone_are_not_kept(room: Room) -> None:
     room.state.controller.channels[77] = Channel()
-    assert "keeps commands for broker 77" in room.answered(*reading(room))
+    assert "keeps commands for broker 77" in room.answered(*read_of(room))
     del room.state.controller.channels[77]
-    assert room.answered(*reading(room)) == ""
+    assert room.answered(*read_of(room)) == ""
 
 
 def test_first_isr_with_a_dead_broker_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,14 +206,14 @@ def test_first_isr_with_a_dead_broker_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 def test_first_leader_that_is_not_the_preferred_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     world, oracles = watched()
-    patch(monkeypatch, readable, "decode_assignment", lambda original, data: _sorted(original(data)))
+    patch(monkeypatch, readable, "decode_topic", lambda original, data: _sorted(original(data)))
     low, _, high = sorted(world.ids.values())
     _write_topic(world, [high, low])
     assert any(f"makes broker {low} a partition's first leader" in v.sentence for v in oracles.violations.values())
 
 
-def _sorted(assignment: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-    return {partition: tuple(sorted(replicas)) for partition, replicas in assignment.items()}
+def _sorted(topic: Assignment) -> Assignment:
+    return Assignment(replicas={partition: tuple(sorted(of)) for partition, of in topic.replicas.items()})
 
 
 def _write_topic(world: World, replicas: list[int]) -> None:

@@ -13,9 +13,14 @@ from harness.model import Op, OpType
 from targets.broker.core.command_queue import AwaitCommandAck
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
-from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
-from targets.broker.core.state import State, WaitingFetch
+from targets.broker.core.messages import StopReplica, TopicPartition
+from targets.broker.core.state import (
+    State,
+)
 from targets.broker.core.state_writes import AwaitStateWrites
+from targets.broker.core.waiting import (
+    WaitingFetch,
+)
 from targets.simulator.client import SimClient
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node_clock import Drift
@@ -84,7 +89,7 @@ def _unsent(world: World) -> None:
 
 def _commands(world: World) -> None:
     channel = state_of(world, controller_of(world)).controller.channels[2]
-    channel.stops[TP] = NO_TOPIC_ID
+    channel.stops[TP] = StopReplica(tp=TP)
 
 
 def _late_timer(world: World) -> None:

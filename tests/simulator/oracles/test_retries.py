@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
-from targets.broker.core import controller, isr, membership, office
+from targets.broker.core import controller, isr, membership, office, reading
+from targets.broker.core.assignments import (
+    encode_assignment,
+)
 from targets.broker.core.decided import Decided
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core, State
@@ -20,7 +23,6 @@ from targets.broker.core.zookeeper import (
     ZkNames,
     ZkNode,
     ZkResult,
-    encode_assignment,
     topic_path,
 )
 from targets.simulator.clock import NS_PER_MS
@@ -40,8 +42,8 @@ DECIDED = Decided(
 )
 WRITE = AwaitStateWrites(office=EPOCH, decisions=(DECIDED,))
 NODE = ZkNode(data=b"1", version=0, owner=0, czxid=1)
-STATES = controller.AwaitStates(office=EPOCH, live=(), assignments=(), topics=())
-NAMES = controller.AwaitNames(office=EPOCH)
+STATES = reading.AwaitStates(office=EPOCH, live=(), assignments=(), topics=())
+NAMES = reading.AwaitNames(office=EPOCH)
 READING = ("controller-read",)
 
 
@@ -90,7 +92,7 @@ def test_decision_that_was_refused_is_read_again_at_once() -> None:
     (STATES, (NODE, NODE)),
     (membership.AwaitRegistrationWrite(taken_over=False), (ZkDone(), NODE)),
     (membership.AwaitRegistrationWrite(taken_over=False), (ZkError.NODE_EXISTS, NODE)),
-    (controller.AwaitElectionsRemoval(), (ZkError.LOST,)),
+    (reading.AwaitElectionsRemoval(), (ZkError.LOST,)),
     (isr.AwaitIsrRead(tp=TP, generation=1, isr=(1,)), (ZkError.LOST,)),
 ])  # fmt: skip
 def test_what_was_answered_or_is_void_is_not_tried_again(about: Any, results: tuple[ZkResult, ...]) -> None:

@@ -137,7 +137,12 @@ def test_process_that_tells_nothing_in_time_is_named(started: Any) -> None:
 
 # --- producer ---------------------------------------------------------------------------------------------------
 def outcomes(
-    monkeypatch: pytest.MonkeyPatch, started: Any, acks: int, tell: Callable[[str], str], retries: int = 0
+    monkeypatch: pytest.MonkeyPatch,
+    started: Any,
+    acks: int,
+    tell: Callable[[str], str],
+    retries: int = 0,
+    **more: bool,
 ) -> tuple[dict[str, Outcome], list[str]]:
     """Send two records; return their outcomes, of which the child tells those of `tell`, and what was asked."""
 
@@ -147,7 +152,7 @@ def outcomes(
 
     child, jvm = started(answer)
     monkeypatch.setattr(java_work, "_jvm", lambda *_: jvm)
-    plan = ProducerPlan(name="p1", places=(LOG,), within_ms=600, retries=retries)
+    plan = ProducerPlan(name="p1", places=(LOG,), within_ms=600, retries=retries, **more)
     sender = JavaSender(plan, ["a:1", "b:2"], "client-1", None)
     found: dict[str, Outcome] = {}
     records = [Record(place=LOG, value="p1.0", time_ms=11), Record(place=ORDERS, value="p1.1", time_ms=12)]
@@ -194,6 +199,11 @@ def test_record_failed_only_if_it_surely_was_not_appended(
 ) -> None:
     found, _ = outcomes(monkeypatch, started, acks, told.format, retries)
     assert Outcome(type=type_, error=error) == found["p1.0"]
+
+
+def test_idempotent_producer_is_one_of_the_library(monkeypatch: pytest.MonkeyPatch, started: Any) -> None:
+    _, (made, _) = outcomes(monkeypatch, started, -1, lambda number: f"sent {number} 3", 4, idempotent=True)
+    assert {"acks=all", "retries=4", "enable.idempotence=true"} <= {*made.split(" ")}
 
 
 def test_record_has_no_offset_without_an_answer(monkeypatch: pytest.MonkeyPatch, started: Any) -> None:

@@ -192,6 +192,26 @@ def test_record_failed_only_if_no_try_may_have_been_appended(
     assert sent == len(asked(broker, versions.PRODUCE))
 
 
+def test_idempotent_producer_sends_a_batch_again_with_its_numbers_and_goes_on_in_another_epoch_after_a_doubt(
+    broker: TinyBroker, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Source: KIP-98; KIP-360."""
+    late = ErrorCode.REQUEST_TIMED_OUT
+    fail_first(broker, monkeypatch, ProduceRequest, ErrorCode.NONE, late, ErrorCode.NONE, late, late)
+    sent: list[tuple[int, int, int]] = []
+    whole = broker.answer
+
+    def answer(request: Request) -> Response:
+        for part in request.partitions if isinstance(request, ProduceRequest) else ():
+            sent.extend((each.producer_id, each.producer_epoch, each.base_sequence) for each in part.batches)
+        return whole(request)
+
+    monkeypatch.setattr(broker, "answer", answer)
+    ops = produced(broker, history, 4, retries=1, idempotent=True, within_ms=WITHIN_MS)
+    assert ["ok", "ok", "info", "ok"] == [op.type.value for op in ops[1::2]]
+    assert [(1, 0, 0), (1, 0, 1), (1, 0, 1), (1, 0, 2), (1, 0, 2), (1, 1, 0)] == sent
+
+
 def test_producer_asks_who_leads_only_after_it_was_told_of_another_leader(
     broker: TinyBroker, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:

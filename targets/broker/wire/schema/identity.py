@@ -51,7 +51,7 @@ class FetchTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgottenTopic:
-    """Partitions that leave a fetch session; there are none here."""
+    """Partitions that leave a fetch session (KIP-227)."""
 
     __type__: ClassVar = EntityType.nested
     __version__: ClassVar[i16] = i16(12)

@@ -1,0 +1,141 @@
+"""
+What ZooKeeper holds of partitions' places: the topics' nodes, and the node where an operator asks for changes.
+
+V3 has a path for each kind of change; here elections and reassignments stand in one node until they are taken.
+Source:  Kafka Replication Design V3, Paths 3 and 5.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.zookeeper import MISREAD, misread
+
+_NO_MOVES: Final[Mapping[TopicPartition, tuple[int, ...]]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """
+    A reassignment that is not over: which replicas a partition had before it, and which it is to have (V3, RAR).
+
+    One with both alike was cancelled; what it has added goes again.
+    """
+
+    origin: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """
+    What a topic's node holds: the replicas of each partition, the first of which is preferred, and its moves.
+
+    While a partition is being moved, its replicas are those of before and the new ones (V3: AR+RAR).
+    """
+
+    replicas: dict[int, tuple[int, ...]]
+    moves: dict[int, Move] = field(default_factory=dict)
+
+
+def encode_topic(assignment: Assignment) -> bytes:
+    """Encode a topic node."""
+    raw: dict[str, Any] = {"partitions": {str(p): list(r) for p, r in sorted(assignment.replicas.items())}}
+    if assignment.moves:
+        raw["moves"] = {
+            str(partition): {"from": list(move.origin), "to": list(move.target)}
+            for partition, move in sorted(assignment.moves.items())
+        }
+    return json.dumps(raw).encode()
+
+
+def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
+    """Encode the node of a topic of which nothing is being moved."""
+    return encode_topic(Assignment(replicas=replicas))
+
+
+def decode_topic(data: bytes) -> Assignment:
+    """
+    Decode a topic node.
+
+    Raises:
+        NodeError: the node holds something else.
+    """
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        replicas = {int(p): _brokers(of) for p, of in raw["partitions"].items()}
+        if any(partition < 0 for partition in replicas):
+            raise ValueError("a negative number")
+        moves = {
+            int(p): Move(origin=_brokers(move["from"]), target=_brokers(move["to"]))
+            for p, move in raw.get("moves", {}).items()
+        }
+    except MISREAD as error:
+        raise misread(data, 'partitions, {"0": [1, 2]}', error) from error
+    return Assignment(replicas=replicas, moves={p: move for p, move in moves.items() if p in replicas})
+
+
+def _brokers(found: Iterable[Any]) -> tuple[int, ...]:
+    brokers = tuple(int(broker) for broker in found)
+    if any(broker < 0 for broker in brokers):
+        raise ValueError("a negative number")
+    return brokers
+
+
+def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:
+    """
+    Decode a topic node: partition -> its replicas.
+
+    Raises:
+        NodeError: the node holds something else.
+    """
+    return decode_topic(data).replicas
+
+
+def encode_elections(
+    wanted: dict[TopicPartition, int], moves: Mapping[TopicPartition, tuple[int, ...]] = _NO_MOVES
+) -> bytes:
+    """
+    Encode what an operator asks for, in one node.
+
+    Args:
+        wanted: partition -> the ISR member that should lead.
+        moves: partition -> the replicas that it should have.
+    """
+    raw: dict[str, Any] = {
+        "elections": [{"topic": tp.topic, "partition": tp.partition, "leader": b} for tp, b in wanted.items()]
+    }
+    if moves:
+        raw["moves"] = [
+            {"topic": tp.topic, "partition": tp.partition, "replicas": list(of)} for tp, of in moves.items()
+        ]
+    return json.dumps(raw).encode()
+
+
+def decode_elections(data: bytes) -> dict[TopicPartition, int]:
+    """Decode an operator's elections; {} if the node holds something else."""
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        return {
+            TopicPartition(str(one["topic"]), int(one["partition"])): int(one["leader"])
+            for one in raw["elections"]
+        }
+    except MISREAD:
+        return {}
+
+
+def decode_moves(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
+    """Decode an operator's reassignments; {} if the node holds something else, or none."""
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        return {
+            TopicPartition(str(one["topic"]), int(one["partition"])): _brokers(one["replicas"])
+            for one in raw.get("moves", ())
+        }
+    except MISREAD:
+        return {}

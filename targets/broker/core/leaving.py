@@ -1,0 +1,81 @@
+"""
+A broker that is asked to end has others lead its partitions first, so that clients need not wait for its failure.
+
+It asks as an operator does: for another member of the ISR to lead each of them. It has left once it leads none
+that somebody else could lead, or when its time is up; what is only its own ends with it.
+Kafka's broker sends its controller a request of its own for it (ControlledShutdown), which also takes it out of
+every ISR; here that comes with the end of its session, as for one that fails.
+Source:  Kafka, KafkaServer.controlledShutdown, KafkaController.doControlledShutdown; V3 has no such thing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from targets.broker.core.assignments import decode_elections, decode_moves, encode_elections
+from targets.broker.core.events import Left
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Core, Role
+from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkError, ZkGet, ZkMulti, ZkNode, ZkResult, ZkSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitRequests:
+    """What operators ask for, and no controller has taken yet, is being read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitSuccession:
+    """The elections of this broker's successors are being asked for."""
+
+
+def begin(core: Core) -> None:
+    """Begin to leave; a broker that was told so before goes on."""
+    if core.state.leaving:
+        return
+    core.state.leaving = True
+    core.observe("leaving", {"leads": len(_successors(core))})
+    core.after_ms(("left",), core.config.controlled_shutdown_ms)
+    ask(core)
+
+
+def ask(core: Core) -> None:
+    """Ask for successors of what this broker still leads, or leave."""
+    if not check(core):
+        core.ask(AwaitRequests(), ZkGet(path=ELECTIONS))
+
+
+def check(core: Core) -> bool:
+    """Leave if nobody else could lead what this broker leads; return whether it does."""
+    if not _successors(core):
+        leave(core)
+        return True
+    return False
+
+
+def leave(core: Core) -> None:
+    """End, whatever is still led here."""
+    for key in (("left",), ("leave",)):
+        core.state.timers.drop(key)
+    core.effects.append(Left())
+
+
+def _successors(core: Core) -> dict[TopicPartition, int]:
+    """Return the first other member of the ISR for each partition that is led here, if there is one."""
+    led = (replica for replica in core.state.replicas.values() if replica.role is Role.LEADER)
+    others = ((replica.tp, [m for m in replica.isr if m != core.config.broker_id]) for replica in led)
+    return {tp: members[0] for tp, members in others if members}
+
+
+def on_requests(core: Core, result: ZkResult) -> None:
+    """Write what is wanted beside what others want; look again after a while, also if it was refused."""
+    node = result if isinstance(result, ZkNode) else None
+    if node is not None or result is ZkError.NO_NODE:
+        there = {} if node is None else decode_elections(node.data)
+        moves = {} if node is None else decode_moves(node.data)
+        data = encode_elections(there | _successors(core), moves)
+        if node is None:
+            core.ask(AwaitSuccession(), ZkMulti(ops=(ZkCreate(path=ELECTIONS, data=data),)))
+        else:
+            core.ask(AwaitSuccession(), ZkMulti(ops=(ZkSet(path=ELECTIONS, data=data, version=node.version),)))
+    core.after_ms(("leave",), core.config.controller_backoff_ms)

@@ -1,0 +1,157 @@
+"""
+What a controller's reading takes of ZooKeeper, and what is known after it; `controller` goes from step to step.
+
+    names -> nodes -> the states that may matter and may have changed
+Source:  Kafka Replication Design V3, A.1, B and D.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from targets.broker.core import readable
+from targets.broker.core.assignments import (
+    Move,
+)
+from targets.broker.core.decided import Seen
+from targets.broker.core.fences import is_same_topic, topic_id_of
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import (
+    ZkNames,
+    ZkNode,
+    ZkResult,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitNames:
+    """First read: live brokers and topics. `office` is the controller epoch that started it."""
+
+    office: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitNodes:
+    """Second read: each registration, each assignment, and an operator's elections."""
+
+    office: int
+    brokers: tuple[int, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitStates:
+    """
+    Third read: leaderAndISR, of those partitions whose state may matter now and may have changed.
+
+    Attributes:
+        topics: each with the czxid and the version of the node with its assignment.
+        unreadable: the topics whose node holds something else.
+        moves: the reassignments that are not over.
+        asked: an operator's elections, with the version of their node.
+        read: the partitions whose states are being read.
+        refused: those whose first state could not be written; what is below their paths is being read, too.
+    """
+
+    office: int
+    live: tuple[tuple[int, int], ...]
+    assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+    topics: tuple[tuple[str, int, int], ...]
+    unreadable: tuple[str, ...] = ()
+    moves: tuple[tuple[TopicPartition, Move], ...] = ()
+    asked: ZkNode | None = None
+    read: tuple[TopicPartition, ...] = ()
+    refused: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitElectionsRemoval:
+    """The operator's election node is being removed; its elections go ahead whatever the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitWishesTaken:
+    """What an operator wants to be moved is being noted with its topics; then all is read again."""
+
+    office: int
+
+
+def left_office(core: Core, office: int) -> bool:
+    """Return True if the reading outlived its office; it must decide nothing, as no epoch would be checked."""
+    return not core.state.controller.active or core.state.controller.epoch != office
+
+
+def to_read(
+    core: Core,
+    registered: dict[int, int],
+    assignments: Sequence[tuple[TopicPartition, tuple[int, ...]]],
+    topics: Mapping[str, tuple[int, int]],
+    doubted: Collection[TopicPartition],
+) -> tuple[TopicPartition, ...]:
+    """
+    Return the partitions whose states are to be read.
+
+    Only its leader changes a state behind the controller's back, and only its ISR. So of a broker that is gone
+    those are read to whose ISR it may have come since; a decision about the others is written under the version
+    that is known, and refused if there is another (V3 A, 3.3: "go back to 1.1"). A move waits for such a change.
+
+    Args:
+        doubted: the partitions that are moved, or of which an operator wants an election.
+    """
+    controller = core.state.controller
+    known = controller.live
+    returned = {broker for broker, czxid in registered.items() if known.get(broker) != czxid}
+    gone = known.keys() - registered.keys()
+    doubtful = controller.unhandled.keys() | controller.uncertain.keys() | controller.refused | {*doubted}
+    same = {topic for topic, node in topics.items() if controller.topics.get(topic) == node}
+
+    def is_read(tp: TopicPartition, replicas: tuple[int, ...]) -> bool:
+        if (
+            tp not in controller.seen
+            or tp.topic not in same
+            or tp in doubtful
+            or not returned.isdisjoint(replicas)
+        ):
+            return True
+        if gone.isdisjoint(replicas):
+            return False
+        state = controller.states.get(tp)
+        return state is None or not gone.isdisjoint(set(replicas) - set(state.isr))
+
+    return tuple(tp for tp, replicas in assignments if not controller.in_office or is_read(tp, replicas))
+
+
+def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
+    """
+    Know what was read, and no more of what is gone; what cannot be read is known neither as there nor as missing.
+
+    A state of an older topic is no state of this one, whose first write came as late as it was created: it is
+    written over.
+    """
+    controller = core.state.controller
+    controller.topics = {topic: (czxid, version) for topic, czxid, version in continuation.topics}
+    controller.moves = dict(continuation.moves)
+    count = len(continuation.read)
+    below = {
+        tp: found.names
+        for tp, found in zip(continuation.refused, results[count:], strict=True)
+        if isinstance(found, ZkNames)
+    }
+    assigned = {tp for tp, _ in continuation.assignments}
+    for tp in [*continuation.read, *(tp for tp in controller.seen if tp not in assigned)]:
+        controller.seen.pop(tp, None)
+        controller.states.pop(tp, None)
+    controller.refused &= assigned
+    for tp, node in zip(continuation.read, results, strict=False):
+        czxid, topic_version = controller.topics[tp.topic]
+        if not isinstance(node, ZkNode):
+            controller.seen[tp] = Seen(topic_version=topic_version, below=below.get(tp))
+            continue
+        state = readable.read_state(core, tp, node)
+        if state is None:
+            continue
+        controller.seen[tp] = Seen(topic_version=topic_version, version=node.version)
+        if is_same_topic(state.topic_id, topic_id_of(core, czxid)):
+            controller.states[tp] = state
