@@ -8,16 +8,18 @@ Source:  targets/broker/log/cleaner.py, targets/broker/log/compactor.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from harness.keys import key_of
 from targets.broker.core.log_port import Cleaned
-from targets.broker.core.messages import Batch
+from targets.broker.core.messages import NO_PRODUCER_ID, Batch
 from targets.simulator.records import content_of, with_only
 from targets.simulator.segment import OFFSETS_MAX, Segment, is_rotten
 
+# Whose last batch is the log's: no producer has this id.
+_ANYBODY: Final = -2
 # Files, and the one that takes their place.
 Replacing: TypeAlias = tuple[Sequence[Segment], Segment]
 
@@ -55,9 +57,9 @@ class Cleaner:
         for batch in _batches(closed):
             newest |= {key: offset for offset, key in _keyed(batch)}
         found: list[Replacing] = []
-        last = max((batch.last_offset for batch in _batches(closed)), default=-1)
+        staying = _staying(closed)
         for group in _groups(closed, bytes_max):
-            new = _cleaned(group, newest, last)
+            new = _cleaned(group, newest, staying)
             if len(group) > 1 or new.size < group[0].size:
                 found.append((group, new))
         self._clean_to = end
@@ -65,14 +67,23 @@ class Cleaner:
         return found, Cleaned(read, upto=end, size=gone)
 
 
-def _cleaned(group: Sequence[Segment], newest: Mapping[str, int], last: int) -> Segment:
-    """Return a file with what stays of some; the batch that ends at `last` stays, if only empty."""
+def _staying(segments: Sequence[Segment]) -> set[int]:
+    """Return the last offsets of the batches that stay, if only empty: the last one, and each producer's."""
+    lasts: dict[int, int] = {}
+    for batch in _batches(segments):
+        lasts[batch.producer_id] = lasts[_ANYBODY] = batch.last_offset
+    lasts.pop(NO_PRODUCER_ID, None)
+    return set(lasts.values())
+
+
+def _cleaned(group: Sequence[Segment], newest: Mapping[str, int], staying: Collection[int]) -> Segment:
+    """Return a file with what stays of some; the batches that end at `staying` stay, if only empty."""
     new = Segment(base_offset=group[0].base_offset, named=True)
     for batch in _batches(group):
         records = content_of(batch.payload).records
         gone = {offset for offset, key in _keyed(batch) if newest[key] > offset}
         kept = [delta for delta, _, _ in records if batch.base_offset + delta not in gone]
-        if kept or batch.last_offset == last:
+        if kept or batch.last_offset in staying:
             new.append(with_only(batch, kept) if gone else batch)
     new.flush()
     new.gone_bytes = sum(segment.size + segment.gone_bytes for segment in group) - new.size

@@ -18,7 +18,7 @@ from targets.simulator.disk import SimDisk
 from targets.simulator.log import SimLog
 from targets.simulator.records import make_batch, placed
 from tests.broker.log.batches import batch as real_batch
-from tests.broker.log.keyed import keyed
+from tests.broker.log.keyed import keyed, numbered
 from tests.kept import keep
 
 TP = TopicPartition("topic", 0)
@@ -111,6 +111,7 @@ class Twins:
         self.real, recovery = opened.logs[TP]
         ((self.sim, ours),) = self.disk.open()
         assert recovery == ours
+        assert recovery.sequences.known == ours.sequences.known
 
     def compare(self, chance: Random) -> None:
         """Compare the offsets, the epochs and a random read of both."""
@@ -127,7 +128,7 @@ class Twins:
 
 
 class KeyedTwins(Twins):
-    """Twins of records with keys, each with its own form of them, which are compacted."""
+    """Twins of records with keys, some of idempotent producers, each with its own form of them; compacted."""
 
     weights: ClassVar = {**WEIGHTS, "clean": 4}
 
@@ -135,7 +136,11 @@ class KeyedTwins(Twins):
         pairs = [
             ("k" + chance.choice("123"), "/" + "x" * chance.randint(0, 9)) for _ in range(chance.randint(1, 4))
         ]
-        real, sim = keyed(*pairs), make_batch([key + value for key, value in pairs], timestamp_ms=0)
+        producer = chance.choice((-1, 5, 6, 7))
+        real = numbered(keyed(*pairs), producer)
+        sim = make_batch([key + value for key, value in pairs], timestamp_ms=0)
+        if producer != -1:
+            sim = replace(sim, producer_id=producer, producer_epoch=0, base_sequence=0)
         epoch = chance.randint(0, 5)
         assert self.real.append_as_leader([real], epoch) == self.sim.append_as_leader([sim], epoch)
 

@@ -56,7 +56,7 @@ class Newest:
 
     Attributes:
         offsets: key -> the offset of its newest record there.
-        last_batches: producer -> the base offset of its last batch there.
+        last_batches: producer -> the base offset of its last batch, there or before.
     """
 
     offsets: dict[bytes, int] = field(default_factory=dict)

@@ -48,6 +48,8 @@ class Compactor:
         self._directory = directory
         self._options = options
         self._clean_to = 0
+        # Of the producers of the part that is clean, the base offset of the last batch there, which stays.
+        self._last_batches: dict[int, int] = {}
         self._damaged = False
         self._work: Iterator[int] | None = None
         self._end = self._gone = 0
@@ -75,7 +77,8 @@ class Compactor:
         """
         self._damaged = False
         past = offset is not None and self._clean_to > offset
-        self._clean_to = 0 if past else self._clean_to
+        if past:
+            self._clean_to, self._last_batches = 0, {}
         if self._work is not None:
             self._work.close()  # type: ignore[attr-defined]
             self._work = None
@@ -98,7 +101,7 @@ class Compactor:
     # --- one cleaning --------------------------------------------------------------------------------------
     def _cleaning(self, segments: list[Segment], closed: list[Segment], delete_retention_ms: int) -> Iterator[int]:
         """Clean files; yield how many bytes were read."""
-        newest = Newest()
+        newest = Newest(last_batches=dict(self._last_batches))
         cleaned = [segment for segment in closed if segment.next_offset <= self._clean_to]
         for place, segment in enumerate(closed[len(cleaned) :], start=len(cleaned) + 1):
             for batches in _batches(segment):
@@ -123,6 +126,7 @@ class Compactor:
                     self._replace(segments, group, path)
             finally:
                 path.unlink(missing_ok=True)
+        self._last_batches = newest.last_batches
 
     def _replace(self, segments: list[Segment], group: Sequence[Segment], cleaned: Path) -> None:
         """Put a cleaned file in the place of those that it was made of."""

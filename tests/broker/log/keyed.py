@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.logdir.message_set import records_of, walk
-from targets.broker.core.messages import Batch
+from targets.broker.core.messages import NO_PRODUCER_ID, Batch
 from targets.broker.log import FileLog
-from targets.broker.log.batch import batch_of, parse_header
+from targets.broker.log.batch import HEADER_BYTES, batch_of, build, parse_header
 from tests.broker.log.batches import COMPRESSORS, raw_batch, raw_record
 
 # A key and a value, None for none.
@@ -22,6 +23,16 @@ def keyed(*pairs: Pair, codec: int = 0, timestamp: int = 1000, attributes: int =
     text = COMPRESSORS[codec](records)
     raw = raw_batch(count=len(pairs), text=text, timestamp=timestamp, attributes=codec | attributes)
     return batch_of(parse_header(raw), raw)
+
+
+def numbered(batch: Batch, producer: int, sequence: int = 0) -> Batch:
+    """Return a batch as an idempotent producer sends it; as it is if that is -1."""
+    if producer == NO_PRODUCER_ID:
+        return batch
+    raw = bytes(batch.payload)
+    header = replace(parse_header(raw), producer_id=producer, producer_epoch=0, base_sequence=sequence)
+    made = build(header, raw[HEADER_BYTES:])
+    return batch_of(parse_header(made), made)
 
 
 def append(log: FileLog, *batches: Sequence[Pair], codec: int = 0, epoch: int = 0, timestamp: int = 1000) -> None:

@@ -14,7 +14,7 @@ from targets.broker.log.batch import batch_of, build, parse_header
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.segment import segment_offsets
 from tests.broker.log.batches import TP, all_of, new_log, offsets
-from tests.broker.log.keyed import append, clean_all, held, keyed
+from tests.broker.log.keyed import append, clean_all, held, keyed, numbered
 
 NONE = Cleaned()
 
@@ -150,10 +150,7 @@ def test_producers_last_batch_stays_if_only_empty(tmp_path: Path) -> None:
     """Source: Kafka, LogCleanerTest.testRetainLastSequence."""
     log = new_log(tmp_path / "d")
     for number, producer in enumerate((5, 6, 5, 6)):
-        raw = keyed(("a", str(number))).payload
-        header = replace(parse_header(raw), producer_id=producer, base_sequence=number)
-        made = build(header, bytes(raw[61:]))
-        log.append_as_leader([batch_of(parse_header(made), made)], 0)
+        log.append_as_leader([numbered(keyed(("a", str(number))), producer, number)], 0)
     append(log, [("a", "4")])
     log.roll()
     clean_all(log)
@@ -161,6 +158,20 @@ def test_producers_last_batch_stays_if_only_empty(tmp_path: Path) -> None:
     assert [(2, 5, 2, 0), (3, 6, 3, 0), (4, -1, -1, 1)] == [
         (header.base_offset, header.producer_id, header.base_sequence, header.count) for header in headers
     ]
+
+
+def test_producer_that_is_silent_is_still_known_after_more_cleanings_and_a_start(tmp_path: Path) -> None:
+    """Else what it sends again would be appended again. Source: KIP-98; Kafka, lastRecordsOfActiveProducers."""
+    log = new_log(tmp_path / "d")
+    log.append_as_leader([numbered(keyed(("a", "0")), 5)], 0)
+    for text in "123":
+        append(log, [("a", text)])
+        log.roll()
+        clean_all(log)
+    assert [(0, 0), (3, 3)] == offsets(log.read(0, 4, 1 << 20))
+    log.close()
+    _, recovery = open_log(TP, log.directory, Known(clean=False), LogOptions())
+    assert 1 == recovery.sequences.known[5].next_sequence
 
 
 def test_cleaning_in_steps_ends_as_one_in_one_step(tmp_path: Path) -> None:
