@@ -3,6 +3,7 @@ What may go wrong, class by class: at least three plants of each, each with the 
 
 The twin of a plant has its name with `-lawful` at the end, unless a pair names another: a run as it was, or a
 history that is the twin of two plants.
+Length:  one table, a name to a line.
 """
 
 from __future__ import annotations
