@@ -3,7 +3,7 @@ What became of every copy of a record: from the append of each copy to the event
 
 Only a fault may end a copy: a power loss that took unflushed bytes with that record among them, or the harness,
 which deleted files. Every other end is a bug of the system under test, except two: a truncation to follow a leader
-that lacks the record moves the question to that leader, and a replica that was moved away, to those that it went to.
+that lacks the record moves the question to that leader; and a move to other nodes, to those.
 """
 
 from __future__ import annotations
