@@ -162,10 +162,11 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int, *
         first, last = (until, until) if committed is None else sorted((committed.index, until))
         # A later leader may commit what its writer has lost since; and before the writer does, who led on without
         # knowing, and acknowledges it by its own ISR.
-        asked_again = committed is not None and committed.index < until and bool(setup and setup.idempotent)
-        # An idempotent producer that asks again is answered by who leads by then, without another append.
-        promiser = written if committed is None or (acknowledged and not asked_again) else committed
+        promiser = written if committed is None or acknowledged else committed
         isrs = _isrs(ops, promiser.process, first, last)
+        if committed is not None and acknowledged and setup is not None and setup.idempotent:
+            # A producer that asks again is answered by who leads by then, without another append.
+            isrs += _isrs(ops, committed.process, first, last) if committed.process != written.process else ()
         if isrs:
             return Promise(index=first, committed=committed, isrs=isrs)
     states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]
