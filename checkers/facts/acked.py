@@ -155,6 +155,7 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int, *
         until: the index of the acknowledgement; the one after the commit, if that alone promised it.
         acknowledged: whether the acknowledgement promised it.
     """
+    setup = setup_of(ops)
     if written is not None:
         committed = commit_of(ops, offset, written.index)
         # Its events race with its answers: what it reports of the commit may come after the acknowledgement.
@@ -163,10 +164,12 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int, *
         # knowing, and acknowledges it by its own ISR.
         promiser = written if committed is None or acknowledged else committed
         isrs = _isrs(ops, promiser.process, first, last)
+        if committed is not None and acknowledged and setup is not None and setup.idempotent:
+            # A producer that asks again is answered by who leads by then, without another append.
+            isrs += _isrs(ops, committed.process, first, last) if committed.process != written.process else ()
         if isrs:
             return Promise(index=first, committed=committed, isrs=isrs)
     states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]
-    setup = setup_of(ops)
     isr = tuple(map(str, states[-1].isr)) if states else (setup.replicas if setup else ())
     return Promise(index=until, committed=None, isrs=(isr,))
 
