@@ -30,7 +30,7 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 NEWER = {
     *("disk-full", "flush-error", "lose-disk", "write-error", "read-error", "disk-read-only", "disk-slow"),
     *("mend-disk", "power-loss-torn", "client-crash", "zookeeper-multi-lost", "suspend", "wake"),
-    *("bit-rot-closed", "bit-rot-active", "bit-rot-checkpoint"),
+    *("bit-rot-closed", "bit-rot-active", "bit-rot-checkpoint", "move-away", "move-back"),
     *(name for name in NEMESES if name.startswith("clock-")),
 }
 NEWER |= {

@@ -34,8 +34,12 @@ from tests.report.samples import sample_result
 
 RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in PLANTS.items()}
 # One plant of nine has every sort of op.
+# What is missing inside a batch shows by its records, of which an abridged run reads those alone that it draws.
+WITHIN_A_BATCH = ("record-missing-", "batch-that-claims-too-many")
 WHOLE = [
-    ops for ops in [*RUNS.values()][::9] if not unread(PartOps(ops)) and len({op.index for op in ops}) == len(ops)
+    ops
+    for name, ops in [*RUNS.items()][::9]
+    if not (name.startswith(WITHIN_A_BATCH) or unread(PartOps(ops)) or len({op.index for op in ops}) < len(ops))
 ]
 
 
