@@ -22,7 +22,7 @@ from harness.cluster.target import PartitionTruth, Target
 from harness.events import Assigned, ControllerNode, Event, OfPartition, Registrations
 from harness.history.file import History
 from harness.launch import Address
-from harness.model import HistoryError, OpType, PreconditionError
+from harness.model import HistoryError, OpType, PreconditionError, TargetError
 from harness.zookeeper.server import mode_of
 from harness.zookeeper.sessions import close_session, owner_of
 
@@ -173,7 +173,9 @@ class RealZooKeeperView:
 
         def changed(data: bytes | None, _stat: ZnodeStat | None) -> None:
             with self._observing(), self._lock:
-                found = {} if data is None else self._target.assignment(data)
+                found: Mapping[int, tuple[int, ...]] = {}
+                with suppress(ValueError, TargetError):  # what else somebody wrote there is for brokers to name
+                    found = self._target.assignment(data or b"")
                 for _, partition in mine:
                     replicas = tuple(found.get(partition, ()))
                     if replicas and known.setdefault(partition, replicas) != replicas:
