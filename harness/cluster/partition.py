@@ -12,6 +12,7 @@ from harness.cluster import probe
 from harness.cluster.interfaces import Machines, ZooKeeperView
 from harness.cluster.target import PartitionTruth, Target
 from harness.events import (
+    Append,
     Awaiting,
     Commanded,
     Corrupt,
@@ -21,6 +22,7 @@ from harness.events import (
     LogCleaned,
     LogStart,
     Printed,
+    Recovered,
     Repaired,
     Started,
     Stopped,
@@ -33,7 +35,7 @@ from harness.workload.plan import Place
 # The events that `note` understands.
 NOTED: Final = (
     *(Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded),
-    *(Corrupt, LogCleaned, LogStart, Repaired, Truncate),
+    *(Append, Corrupt, LogCleaned, LogStart, Recovered, Repaired, Truncate),
 )
 
 
@@ -62,6 +64,8 @@ class Partition:
     _awaiting: set[str] = field(default_factory=set)
     # Node -> the first offsets of the batches that it reported as damaged, and has not copied again.
     _damaged: dict[str, set[int]] = field(default_factory=dict)
+    # Node -> where its log ends by its own reports, which may come a little later than what they tell of.
+    _ends: dict[str, int] = field(default_factory=dict)
 
     # --- files and ZooKeeper ---------------------------------------------------------------------------------
     def log(self, name: str) -> ReplicaLog | None:
@@ -126,6 +130,8 @@ class Partition:
 
     def note(self, name: str, event: Event) -> None:
         """Track a node's role by an event of its own, or by what the wire and its printed lines show."""
+        if isinstance(event, Append | Recovered):
+            self._ends[name] = event.end if isinstance(event, Append) else event.log_end_offset
         match event:
             case Leader(epoch=epoch):
                 self._heard[name] = self._leads_in[name] = epoch
@@ -145,13 +151,15 @@ class Partition:
                 self._damaged.get(name, set()).discard(base)
             case LogCleaned(upto=upto):
                 self._compacted[name] = upto
-            case Truncate(to=to):
+            case Truncate(to=to, end=end):
+                self._ends[name] = end
                 self._damaged[name] = {base for base in self._damaged.get(name, ()) if base < to}
             case LogStart(to=to):
                 self._damaged[name] = {base for base in self._damaged.get(name, ()) if base >= to}
             case Stopped():  # its topic was deleted, and epochs begin anew with the next one
                 self._leads_in.pop(name, None)
                 self._heard.pop(name, None)
+                self._ends.pop(name, None)
                 self._note_moving(name)
             case Stuck() | Printed(what="stuck"):
                 self._stuck.add(name)
@@ -200,6 +208,10 @@ class Partition:
         leader = self.leader()
         awaited = (name for name in self.replicas if name not in without)
         return leader is not None and self.leads(leader) and all(map(self.settled, awaited))
+
+    def is_told(self) -> bool:
+        """Return True if no replica has more in its log than it has reported, as far as it reports."""
+        return all(self._ends.get(name, end) >= end for name in self.replicas if (end := self.log_end(name)) >= 0)
 
     def in_sync(self) -> bool:
         """Return True if the ISR is all replicas."""

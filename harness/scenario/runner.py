@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from harness import events
+from harness import events, limits
 from harness.ability import Ability
 from harness.cluster.client import Client, Workload
 from harness.cluster.cluster import Cluster
@@ -326,6 +326,8 @@ class Play:
         """Wait until each replica, except `without`, has caught up with the leader or reports that it cannot."""
         self._await_produced()
         self._await_relieved(lambda: self.conditions.whole(without), self.conditions.lacking)
+        # What brokers have done is on their disks before they tell; a report that never comes is for the rules.
+        self.cluster.time.until(lambda: all(each.is_told() for each in self.cluster.partitions), limits.TOLD_S_MAX)
         self._await_churned(self.scenario.settings.heal_within_s)
 
     def _await_churned(self, within_s: float) -> None:

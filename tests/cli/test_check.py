@@ -27,6 +27,7 @@ from harness.suite import recheck
 from harness.tables.schema import FOLDER, table_path
 from tests.checkers.golden import ops_of
 from tests.checkers.specs import random_spec
+from tests.kept import exhaustive
 from tests.report.samples import suite_of
 
 LOST = "lost-bad"
@@ -324,6 +325,7 @@ def test_runs_are_sent_in_batches_of_bounded_size(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.spark
+@exhaustive
 def test_runs_of_every_size_are_judged_on_spark_and_each_damage_is_its_own_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

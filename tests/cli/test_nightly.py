@@ -71,6 +71,8 @@ def test_hosts_and_length_of_the_command_line_count(
     assert "show a violation" in out
 
 
+@pytest.mark.slow
+@exhaustive
 def test_target_of_the_command_line_is_played_in_place_of_the_plans(tmp_path: Path, fakes: Fakes) -> None:
     nightly(tmp_path, "--target", "broker:kip279", "--minutes", "0.1", "--seed", "1", "--host", "sim,local")
     assert {"broker:kip279"} == {line["target"] for line in data_of(tmp_path)["lines"] if line["role"] == "play"}

@@ -19,6 +19,7 @@ from harness.search.search import search
 from harness.search.simulated import sim_player, simulate
 from harness.suite.options import Options
 from harness.suite.scenario_files import read_scenario
+from tests.kept import exhaustive
 
 
 def run(tmp_path: Path, *words: str) -> int:
@@ -191,6 +192,7 @@ def test_wrong_use_is_an_error_before_anything_is_written(tmp_path: Path, words:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@exhaustive
 def test_one_seed_is_checked_on_spark_and_reported_as_its_schedule_plays_again(tmp_path: Path) -> None:
     runs = RandomRuns(target="broker", variant="hw", host=SIM)
     seed = next(

@@ -18,6 +18,7 @@ from harness.night import plan
 from harness.night.output import HTML, JUNIT, MARKDOWN
 from harness.night.tables import JSON
 from tests.endings.command import ROOT
+from tests.kept import exhaustive
 
 PAGE: Final = (ROOT / "docs" / "nights.md").read_text(encoding="utf-8")
 # Where the page has Fencepost installed.
@@ -50,6 +51,8 @@ def test_page_has_every_key_of_a_plan_every_file_of_a_night_and_its_codes() -> N
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@exhaustive
 def test_cron_line_has_five_fields_and_a_command_that_is_there(tmp_path: Path) -> None:
     (text,) = blocks("cron")
     *when, command = text.strip().split(maxsplit=5)
@@ -75,6 +78,8 @@ def test_systemd_accepts_the_service_and_the_timer(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@exhaustive
 def test_steps_of_the_job_run_as_a_script_and_show_the_page(tmp_path: Path) -> None:
     (text,) = blocks("yaml")
     steps = re.findall(r"- name: (\w+)\n(?:\s+if: always\(\)\n)?\s+run: (.+)", text)

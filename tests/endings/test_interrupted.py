@@ -24,7 +24,7 @@ from tests.endings.command import (
     starting_zookeeper,
 )
 from tests.endings.test_killed import left_in_engine
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 
 pytestmark = pytest.mark.slow
 
@@ -117,6 +117,7 @@ def test_signal_ends_spark_too(folder: Path, program: str, number: signal.Signal
 
 @pytest.mark.spark
 @SIGNALS
+@exhaustive
 def test_signal_ends_spark_while_it_starts_beside_the_simulator(folder: Path, number: signal.Signals) -> None:
     with started(folder, "--host", "sim") as running:
         running.reach(runs("org.apache.spark"))
@@ -140,6 +141,7 @@ def test_signal_ends_spark_while_it_starts_beside_the_simulator(folder: Path, nu
         "power-loss",
     ),
 )
+@exhaustive
 def test_signal_leaves_no_container_and_no_network(
     folder: Path, moment: Callable[[Running], bool], number: signal.Signals
 ) -> None:

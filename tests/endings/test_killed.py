@@ -95,6 +95,7 @@ class TestContainers:
     @pytest.mark.parametrize(
         "moment", keep([*MOMENTS[::2], pytest.param(cutting_power, id="power-loss")], "power-loss")
     )
+    @exhaustive
     def test_next_host_leaves_nothing_of_a_command_killed_at_any_moment(
         self, folder: Path, moment: Callable[[Running], bool]
     ) -> None:

@@ -79,6 +79,7 @@ def judge(log: ReplicaLog, before: ReplicaLog | None) -> None:
 
 
 @pytest.mark.parametrize("name", keep(["0.10.2.2", "3.9.1"], "3.9.1"))
+@exhaustive
 def test_directory_is_read_while_its_broker_appends_and_rolls(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:

@@ -12,6 +12,7 @@ from harness.logdir.scan import ReplicaLog, scan_partition
 from targets.kafka.jars import cache_dir, jars_of, missing
 from targets.kafka.releases import entries
 from tests.kafka.lodging import Lodging, lodging
+from tests.kept import exhaustive
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -97,6 +98,7 @@ def test_log_that_a_release_wrote_is_opened_served_and_answered_for_alike(
 @pytest.mark.parametrize(
     "protocol", ["kip380", *(pytest.param(name, marks=pytest.mark.releases) for name in ("hw", "kip101"))]
 )
+@exhaustive
 def test_log_of_an_old_format_is_gone_on_with_recovered_and_replicated(
     protocol: str, tmp_path: Path, zookeeper: Address
 ) -> None:

@@ -21,8 +21,11 @@ from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
 from targets.simulator.trace import Detail, Trace
+from tests.kept import exhaustive
 
 
+@pytest.mark.slow
+@exhaustive
 def test_kept_run_can_be_judged_and_played_again_from_its_folder(tmp_path: Path) -> None:
     runs = RandomRuns(target="broker", variant="hw", host=SIM)
     player = sim_player(runs.load_target())

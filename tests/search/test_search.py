@@ -47,6 +47,8 @@ def test_search_ends_with_the_first_result_that_is_enough() -> None:
     assert [False] * (len(found) - 1) + [True] == [result.is_finding for result in found]
 
 
+@pytest.mark.slow
+@exhaustive
 def test_search_keeps_no_more_findings_than_an_engineer_reads_and_names_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

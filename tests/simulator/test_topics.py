@@ -23,6 +23,7 @@ from targets.simulator.operations import CreateTopic, DeleteTopic, Operation, Pr
 from targets.simulator.records import content_of
 from targets.simulator.tree import ZkWrite
 from targets.simulator.world import SETTINGS, Randomness, World
+from tests.kept import exhaustive
 from tests.simulator.worlds import IDS, TOPIC, TP, WAIT_S, boot, has, leads, settled
 
 SEEDS = 100
@@ -95,7 +96,15 @@ def records(world: World, name: str) -> list[str]:
     return [value for batch in log.batches for _, _, value in content_of(batch.payload).records]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    "protocol",
+    ["hw", "kip380"]
+    + [
+        pytest.param(each, marks=[pytest.mark.slow, exhaustive])
+        for each in PROTOCOLS
+        if each not in ("hw", "kip380")
+    ],
+)
 def test_topic_that_is_deleted_and_created_again_takes_nothing_of_its_predecessor(protocol: str) -> None:
     """Source: KIP-516, Motivation: "if a topic is deleted and recreated with the same name"."""
     wrong = {seed: found for seed in range(SEEDS) if (found := Story(seed, protocol).play())}

@@ -29,6 +29,7 @@ from harness.tables.writer import make_tables
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
 from tests.checkers.specs import random_spec
+from tests.kept import exhaustive
 from tests.little_memory import printed_with_little_memory
 from tests.report.samples import sample_result
 
@@ -58,6 +59,8 @@ def made(folder: Path, sends: int) -> Run:
 
 
 # --- as the whole history has it -------------------------------------------------------------------------------
+@pytest.mark.slow
+@exhaustive
 def test_result_is_that_of_the_whole_history(tmp_path: Path) -> None:
     named = 0
     for number, ops in enumerate(WHOLE):

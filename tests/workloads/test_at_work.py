@@ -295,6 +295,7 @@ def close_refused_sockets() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@exhaustive
 def test_all_libraries_work_beside_each_other_while_the_leader_dies(tmp_path: Path, zookeeper: Address) -> None:
     """Each producer is acknowledged before and after, and each consumer reads all: `Working` waits for that."""
     drawn = WORKLOADS["mixed"].clients((LOG, ORDERS), seed=SEED)

@@ -100,6 +100,7 @@ def test_what_is_left_out_changes_nothing_of_what_the_rules_find(
 
 
 @pytest.mark.parametrize("every", keep([8, 3], 8))
+@exhaustive
 def test_order_of_rows_changes_nothing(
     session: Any, made: list[tuple[Path, Manifest]], expected: Expected, tmp_path: Path, every: int
 ) -> None:
@@ -121,6 +122,7 @@ def test_number_of_shares_that_values_are_looked_for_in_changes_nothing(
 
 
 @pytest.mark.parametrize("every", keep([4, 1], 4))
+@exhaustive
 def test_goldens_and_plants_of_brokers_that_emit_no_events_are_judged_alike(
     session: Any, tmp_path: Path, every: int
 ) -> None:
@@ -165,6 +167,7 @@ def test_every_plant_is_found_and_nothing_else(session: Any, tmp_path: Path, par
         assert kinds <= planted_here
 
 
+@exhaustive
 def test_more_doubts_than_can_be_looked_at_make_a_run_unknown_at_best(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from tests.checkers.large import check_together
 from tests.checkers.plants import polled, polls
 from tests.checkers.plants.plant import plants_of
 from tests.checkers.spark.test_large import LIMITS
+from tests.kept import exhaustive
 from tests.tables.stored import silent, stored
 
 pytestmark = pytest.mark.spark
@@ -21,6 +22,7 @@ PLANTS = plants_of(vars(polls)) | plants_of(vars(polled))
 
 
 @pytest.mark.parametrize("emits", [True, False], ids=["brokers emit events", "brokers emit none"])
+@exhaustive
 def test_run_with_polls_is_judged_alike_from_its_tables(session: Any, tmp_path: Path, emits: bool) -> None:
     histories = [plant.ops if emits else silent(plant.ops) for plant in PLANTS.values()]
     runs = [(tmp_path / str(n), stored(ops, tmp_path / str(n))) for n, ops in enumerate(histories)]

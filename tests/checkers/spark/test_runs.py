@@ -25,6 +25,7 @@ from tests.checkers.golden import RECORDS, STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
 from tests.checkers.specs import random_spec, written_spec
 from tests.checkers.story import Story
+from tests.kept import exhaustive
 
 pytestmark = pytest.mark.spark
 
@@ -60,6 +61,7 @@ def _crashes(ops: Sequence[Op]) -> list[Anomaly]:
     raise ZeroDivisionError(f"seen {len(ops)} ops")
 
 
+@exhaustive
 def test_spark_finds_what_the_plain_loop_finds_in_hundreds_of_runs(found: dict[str, list[Anomaly]]) -> None:
     assert 200 <= len(found)
     assert {name: _without_spark(ops) for name, ops in sorted(RUNS.items())} == found

@@ -15,6 +15,7 @@ from checkers.spark.session import _surroundings, archive_options, archive_path,
 from harness.cleanup.process import until
 from harness.java import Java
 from harness.model import UsageError
+from tests.kept import exhaustive
 
 ROOT = Path(__file__).resolve().parents[3]
 END_S_MAX = 60.0
@@ -95,6 +96,7 @@ def test_archive_is_another_for_another_java_and_taken_when_it_is_there(
 
 
 @pytest.mark.spark
+@exhaustive
 def test_sessions_one_after_the_other_say_nothing_and_leave_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

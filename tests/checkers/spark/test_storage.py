@@ -118,6 +118,7 @@ def test_runs_elsewhere_are_found_and_judged_by_their_lines_or_tables(session: A
     assert check_in_process([]) == found[uris[0]]
 
 
+@exhaustive
 def test_folder_elsewhere_that_spark_cannot_list_is_named(session: Any, results: Results) -> None:
     for uri, said in ((results.uri("none"), "PATH_NOT_FOUND"), ("nosuch://x/y", "No FileSystem for scheme")):
         with pytest.raises(
@@ -128,6 +129,7 @@ def test_folder_elsewhere_that_spark_cannot_list_is_named(session: Any, results:
         assert "\n" not in str(caught.value)
 
 
+@exhaustive
 def test_history_that_spark_cannot_read_makes_its_own_run_unknown(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

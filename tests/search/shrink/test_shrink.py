@@ -93,6 +93,8 @@ def test_findings_of_each_kind_are_shrunk_to_twelve_steps_or_fewer(
     check_file(shrunk, tmp_path, variant, seed)
 
 
+@pytest.mark.slow
+@exhaustive
 def test_finding_that_needs_its_seed_stays_a_random_schedule_and_its_command_has_the_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.model import UsageError
 from harness.scenario.file import Scenario, parse
 from harness.scenario.steps import Await, Pass
@@ -10,6 +12,7 @@ from harness.search.shrink.signature import Outcome
 from harness.search.shrink.steady import RUNS, slowed, steadied, steadiness
 from harness.search.shrink.trials import Trials
 from nemesis import NEMESES
+from tests.kept import exhaustive
 from tests.search.shrink.schedules import schedule_of, texts
 
 SCHEDULE = schedule_of(
@@ -65,6 +68,8 @@ def test_messages_are_held_where_that_makes_it_steady() -> None:
     assert len(found.steps) == len(SCHEDULE.steps) + 1
 
 
+@pytest.mark.slow
+@exhaustive
 def test_schedule_that_nothing_makes_steady_stays_and_its_figure_is_told() -> None:
     assert (SCHEDULE, 0) == steadied(SCHEDULE, 0, trials_of("nothing"))
 
