@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,9 @@ from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
 from harness.zookeeper.sessions import close_session, owner_of
 from targets.broker_target import BrokerTarget
+from targets.kafka.fetch import default_source, fetch
+from targets.kafka.jars import cache_dir
+from targets.kafka.releases import release_of
 from targets.kafka.target import KafkaTarget
 
 BROKERS: Final = "ABC"
@@ -112,6 +115,18 @@ def their_peer(name: str, release: str, properties: Sequence[str] = ()) -> Peer:
     return Peer(
         name=name, target=KafkaTarget(), protocol=release, changes=(*THEIRS_PROPERTIES, *properties), tune=tune
     )
+
+
+def bring(releases: Sequence[str], say: Callable[[str], None]) -> None:
+    """Fetch the jars of these releases of Apache Kafka, as far as they are not here."""
+    if releases:
+        fetch([release_of(name) for name in releases], cache_dir(), default_source(), say)
+
+
+def keep_figures(measured: Sequence[Any], file: Path | None) -> None:
+    """Write dataclasses with what was measured to a file, None for none."""
+    if file is not None:
+        file.write_text(json.dumps([asdict(each) for each in measured], indent=1), encoding="utf-8")
 
 
 class RunningCluster:

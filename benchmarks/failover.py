@@ -14,29 +14,34 @@ Exit codes: 0 measured; 1 a peer failed; 2 an option is wrong, or the machine la
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.clusters import Peer, RunningCluster, keep_profiles, our_peer, running, their_peer
+from benchmarks.clusters import (
+    Peer,
+    RunningCluster,
+    bring,
+    keep_figures,
+    keep_profiles,
+    our_peer,
+    running,
+    their_peer,
+)
 from benchmarks.connections import memory_mib
 from benchmarks.prober import Prober
 from harness.ending import Parser, end, whole_number
 from harness.hosts.local import ROOT
 from harness.model import EXIT_CODES
 from harness.zookeeper.server import ask
-from targets.kafka.fetch import default_source, fetch
-from targets.kafka.jars import cache_dir
-from targets.kafka.releases import release_of
 
 BATCHED: Final = "batched"
 SINGLE: Final = "single"
@@ -218,9 +223,7 @@ def _measure_all(options: argparse.Namespace) -> int:
     """Measure every peer with every number of partitions, one after the other."""
     console = Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH_MIN)
     measured: list[Failover] = []
-    theirs = [name for name in options.against if name not in OURS]
-    if theirs:
-        fetch([release_of(name) for name in theirs], cache_dir(), default_source(), console.print)
+    bring([name for name in options.against if name not in OURS], console.print)
     for partitions in options.partitions:
         for led in options.led:
             for name in options.against:
@@ -230,8 +233,7 @@ def _measure_all(options: argparse.Namespace) -> int:
                 measured.append(measure(peer, partitions, led, console.print, profiles))
     out = Console(width=None if sys.stdout.isatty() else WIDTH_MIN)
     out.print(table(measured))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in measured], indent=1), encoding="utf-8")
+    keep_figures(measured, options.json)
     return EXIT_CODES["valid"]
 
 

@@ -13,13 +13,12 @@ Exit codes: 0 measured; 1 a peer failed; 2 an option is wrong, or the machine la
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -28,15 +27,12 @@ from confluent_kafka import Producer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.clusters import Peer, RunningCluster, our_peer, running, their_peer
+from benchmarks.clusters import Peer, RunningCluster, bring, keep_figures, our_peer, running, their_peer
 from harness import limits
 from harness.cleanup.process import until
 from harness.ending import Parser, end, whole_number
 from harness.hosts.local import ROOT
 from harness.model import EXIT_CODES, PreconditionError
-from targets.kafka.fetch import default_source, fetch
-from targets.kafka.jars import cache_dir
-from targets.kafka.releases import release_of
 
 CONTROLLED: Final = "controlled"
 AT_ONCE: Final = "at-once"
@@ -193,16 +189,13 @@ def _measure_all(options: argparse.Namespace) -> int:
     """Measure every peer, one after the other."""
     console = Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH_MIN)
     measured: list[Shutdown] = []
-    theirs = [name for name in options.against if name not in (CONTROLLED, AT_ONCE)]
-    if theirs:
-        fetch([release_of(name) for name in theirs], cache_dir(), default_source(), console.print)
+    bring([name for name in options.against if name not in (CONTROLLED, AT_ONCE)], console.print)
     for name in options.against:
         console.print(f"{name}: {options.partitions} partitions")
         measured.append(measure(peer_of(name), options.partitions, console.print))
     out = Console(width=None if sys.stdout.isatty() else WIDTH_MIN)
     out.print(table(measured))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in measured], indent=1), encoding="utf-8")
+    keep_figures(measured, options.json)
     return EXIT_CODES["valid"]
 
 

@@ -7,6 +7,8 @@ Source:  Kafka Replication Design V3, F (replica reassignment); KIP-455.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
@@ -18,7 +20,7 @@ def inject(cluster: Cluster, name: str) -> str:
     """Ask the controller; the probe is that the node is not among the replicas that are wanted."""
     partition = cluster.named
     wanted = cluster.zookeeper_view.wanted(*partition.place)
-    if reason := why_not(cluster, name):
+    if reason := _why_not(cluster, name, wanted):
         raise PreconditionError(f"move-away {name}: {reason}")
     spare = next((other for other in cluster.ids if other not in wanted), None)
     target = [spare if node == name else node for node in wanted]
@@ -27,7 +29,10 @@ def inject(cluster: Cluster, name: str) -> str:
 
 def why_not(cluster: Cluster, name: str) -> str:
     """Return why the partition cannot be moved away from a node, "" if it can."""
-    wanted = cluster.zookeeper_view.wanted(*cluster.named.place)
+    return _why_not(cluster, name, cluster.zookeeper_view.wanted(*cluster.named.place))
+
+
+def _why_not(cluster: Cluster, name: str, wanted: Sequence[str | None]) -> str:
     if name not in wanted:
         return f"it is no replica of the partition, which has {', '.join(map(str, wanted))}"
     return "" if {*cluster.ids, *wanted} - {name} else "no other node could have the partition"

@@ -120,30 +120,26 @@ class BrokerTarget:
     def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}
-        there = port.read(zookeeper.ELECTIONS)
-        moves = {} if there is None else assignments.decode_moves(there)
+        moves = assignments.decode_moves(port.read(zookeeper.ELECTIONS) or b"")
         port.write(zookeeper.ELECTIONS, assignments.encode_elections(wanted, moves))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
     def move(self, port: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
         """Write what is wanted where the controller reads it, beside what it has not taken yet."""
-        there = port.read(zookeeper.ELECTIONS)
-        moves = {} if there is None else assignments.decode_moves(there)
-        moves[TopicPartition(topic, partition)] = tuple(broker_ids)
-        elections = {} if there is None else assignments.decode_elections(there)
-        port.write(zookeeper.ELECTIONS, assignments.encode_elections(elections, moves))
+        moves = {TopicPartition(topic, partition): tuple(broker_ids)}
+        data = assignments.encode_beside(port.read(zookeeper.ELECTIONS), moves=moves)
+        port.write(zookeeper.ELECTIONS, data)
         return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
 
     def wanted(self, port: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
         """Look at what the controller has not taken yet, then at the topic's node."""
-        asked = port.read(zookeeper.ELECTIONS)
-        moves = {} if asked is None else assignments.decode_moves(asked)
-        node = port.read(zookeeper.topic_path(topic))
-        has = None if node is None else assignments.decode_topic(node)
-        if (found := moves.get(TopicPartition(topic, partition))) is not None:
+        asked = assignments.decode_moves(port.read(zookeeper.ELECTIONS) or b"")
+        if (found := asked.get(TopicPartition(topic, partition))) is not None:
             return found
-        if has is None:
+        node = port.read(zookeeper.topic_path(topic))
+        if node is None:
             return ()
+        has = assignments.decode_topic(node)
         move = has.moves.get(partition)
         return has.replicas.get(partition, ()) if move is None else move.target
 

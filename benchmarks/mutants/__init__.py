@@ -25,24 +25,11 @@ from benchmarks.mutants import (
 )
 from benchmarks.mutants.mutant import Mutant
 
-MUTANTS: Final[Mapping[str, Mutant]] = {
-    mutant.name: mutant
-    for part in (
-        stepping,
-        controlling,
-        commanding,
-        leading,
-        serving,
-        following,
-        joining,
-        deleting,
-        moving,
-        numbering,
-        asking,
-        compacting,
-    )
-    for mutant in part.MUTANTS
-}
+PARTS: Final = (
+    *(stepping, controlling, commanding, leading, serving, following),
+    *(joining, deleting, moving, numbering, asking, compacting),
+)
+MUTANTS: Final[Mapping[str, Mutant]] = {mutant.name: mutant for part in PARTS for mutant in part.MUTANTS}
 
 # Modules of the core without mutants, and why.
 WITHOUT: Final[Mapping[str, str]] = {

@@ -182,21 +182,20 @@ def _ends(case: Case) -> Iterator[Breach]:
 
 def _lawfully_without(case: Case, end: End) -> bool:
     """Return True if the leader that a node followed had lost its own copy to a fault."""
-    theirs = ended_before(case.fates.get(end.leader, ()), end.op.index)
+    return _lost_to_fault(case, end.leader, end.op.index)
+
+
+def _lost_to_fault(case: Case, node: str, index: int) -> bool:
+    """Return True if a fault took a node's last copy that had ended by that op."""
+    theirs = ended_before(case.fates.get(node, ()), index)
     return theirs is not None and theirs.end is not None and theirs.end.by_fault
 
 
 def _handed_over(case: Case, end: End) -> bool:
     """Return True if a member of the ISR had the record when it was moved to them, or had lost it to a fault."""
     states = [state.isr for state in isr_states(case.ops) if state.op.index < end.op.index]
-    others = (member for member in (states[-1] if states else ()) if member != end.op.process)
-    for member in others:
-        theirs = ended_before(case.fates.get(member, ()), end.op.index)
-        if case.holds(member, end.op.index) or (
-            theirs is not None and theirs.end is not None and theirs.end.by_fault
-        ):
-            return True
-    return False
+    others = [member for member in (states[-1] if states else ()) if member != end.op.process]
+    return any(case.holds(each, end.op.index) or _lost_to_fault(case, each, end.op.index) for each in others)
 
 
 def ended_before(fates: Sequence[Fate], index: int) -> Fate | None:

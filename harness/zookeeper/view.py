@@ -18,8 +18,9 @@ from kazoo.protocol.states import KazooState, ZnodeStat
 
 from harness import limits
 from harness.cleanup.process import until
+from harness.cluster.placements import Placements
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import Assigned, ControllerNode, Event, OfPartition, Registrations
+from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError, TargetError
@@ -148,8 +149,9 @@ class RealZooKeeperView:
         for topic, partition in places:
             self._newest[topic, partition] = 0
             self._client.DataWatch(self._target.partition_path(topic, partition), self._recorder(topic, partition))
+        placements = Placements(places)
         for topic in dict.fromkeys(topic for topic, _ in places):
-            self._client.DataWatch(self._target.topic_path(topic), self._assignment_recorder(topic))
+            self._client.DataWatch(self._target.topic_path(topic), self._placement_recorder(topic, placements))
         self._client.DataWatch(self._target.controller_path(), self._controller_changed)
         parent = self._target.registration_path(0).rpartition("/")[0]
         self._client.ensure_path(parent)
@@ -166,22 +168,16 @@ class RealZooKeeperView:
 
         return changed
 
-    def _assignment_recorder(self, topic: str) -> Callable[[bytes | None, ZnodeStat | None], None]:
-        """Return what records new replicas of the topic's partitions, but not those that it had at first."""
-        mine = [place for place in self._newest if place[0] == topic]
-        known: dict[int, tuple[int, ...]] = {}
-
+    def _placement_recorder(
+        self, topic: str, placements: Placements
+    ) -> Callable[[bytes | None, ZnodeStat | None], None]:
         def changed(data: bytes | None, _stat: ZnodeStat | None) -> None:
             with self._observing(), self._lock:
                 found: Mapping[int, tuple[int, ...]] = {}
                 with suppress(ValueError, TargetError):  # what else somebody wrote there is for brokers to name
                     found = self._target.assignment(data or b"")
-                for _, partition in mine:
-                    replicas = tuple(found.get(partition, ()))
-                    if replicas and known.setdefault(partition, replicas) != replicas:
-                        known[partition] = replicas
-                        nodes = tuple(map(self.name_of, replicas))
-                        self._record_new(Assigned(topic=topic, partition=partition, replicas=nodes))
+                for event in placements.moved(topic, self._by_name(found)):
+                    self._record_new(event)
 
         return changed
 
@@ -242,7 +238,9 @@ class RealZooKeeperView:
     def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
         """Return the nodes of each partition of a topic now; {} if there is no such topic."""
         data = self.read(self._target.topic_path(topic))
-        found = {} if data is None else self._target.assignment(data)
+        return self._by_name({} if data is None else self._target.assignment(data))
+
+    def _by_name(self, found: Mapping[int, tuple[int, ...]]) -> Mapping[int, tuple[str | None, ...]]:
         return {partition: tuple(map(self.name_of, ids)) for partition, ids in found.items()}
 
     def controller(self) -> str | None:

@@ -21,10 +21,7 @@ from typing import Final
 
 from harness.model import Op
 from harness.workload.plan import Place
-from targets.broker.core.assignments import (
-    encode_assignment,
-    encode_elections,
-)
+from targets.broker.core.assignments import encode_assignment, encode_elections
 from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -33,13 +30,7 @@ from targets.broker.core.messages import (
     Request,
     TopicPartition,
 )
-from targets.broker.core.zookeeper import (
-    ELECTIONS,
-    ZkCreate,
-    ZkSet,
-    broker_path,
-    topic_path,
-)
+from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkSet, broker_path, topic_path
 from targets.simulator.caller import Caller
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import OPERATOR, PlayTime, depose_controller

@@ -13,10 +13,11 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from harness.keys import key_of
+from targets.broker.core.compaction import groups
 from targets.broker.core.log_port import Cleaned
 from targets.broker.core.messages import NO_PRODUCER_ID, Batch
 from targets.simulator.records import content_of, with_only
-from targets.simulator.segment import OFFSETS_MAX, Segment, is_rotten
+from targets.simulator.segment import Segment, is_rotten
 
 # Whose last batch is the log's: no producer has this id.
 _ANYBODY: Final = -2
@@ -58,7 +59,7 @@ class Cleaner:
             newest |= {key: offset for offset, key in _keyed(batch)}
         found: list[Replacing] = []
         staying = _staying(closed)
-        for group in _groups(closed, bytes_max):
+        for group in groups(closed, bytes_max):
             new = _cleaned(group, newest, staying)
             if len(group) > 1 or new.size < group[0].size:
                 found.append((group, new))
@@ -100,18 +101,3 @@ def _keyed(batch: Batch) -> Iterator[tuple[int, str]]:
 
 def _batches(segments: Sequence[Segment]) -> Iterator[Batch]:
     return (batch for segment in segments for batch in segment.batches)
-
-
-def _groups(segments: Sequence[Segment], bytes_max: int) -> Iterator[list[Segment]]:
-    """Yield neighbours that fit into one file, by their present sizes and their offsets."""
-    group: list[Segment] = []
-    size = 0
-    for segment in segments:
-        far = group and segment.next_offset - group[0].base_offset > OFFSETS_MAX
-        if group and (far or size + segment.size > bytes_max):
-            yield group
-            group, size = [], 0
-        group.append(segment)
-        size += segment.size
-    if group:
-        yield group

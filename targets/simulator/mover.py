@@ -16,7 +16,7 @@ from typing import Final
 from harness.events import Step
 from harness.model import Op, OpType
 from harness.workload.plan import Place
-from targets.broker.core.assignments import decode_elections, decode_moves, encode_elections
+from targets.broker.core.assignments import encode_beside
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkSet
 from targets.simulator.clock import NS_PER_MS
@@ -90,8 +90,6 @@ class Mover:
         """Write what is wanted where the controller looks, beside what it has not taken yet."""
         tree = self._world.zookeeper.tree
         node = tree.nodes.get(ELECTIONS)
-        if node is None:
-            tree.write((ZkCreate(path=ELECTIONS, data=encode_elections({}, wanted)),), OPERATOR)
-            return
-        data = encode_elections(decode_elections(node.data), decode_moves(node.data) | wanted)
-        tree.write((ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION),), OPERATOR)
+        data = encode_beside(None if node is None else node.data, moves=wanted)
+        write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
+        tree.write((write if node is not None else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)

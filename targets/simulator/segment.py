@@ -8,13 +8,12 @@ from random import Random
 from typing import Final
 from zlib import crc32
 
+from targets.broker.core.log_port import OFFSETS_MAX
 from targets.broker.core.messages import Batch
 
 # What may follow the last batch of a file after a power loss, or a write that failed half way.
 TORN: Final = "torn"
 ZEROS: Final = "zeros"
-# Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
-OFFSETS_MAX: Final = 2**31 - 1
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harness.cluster.placements import Placements
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import Assigned, ControllerNode, Event, OfPartition, Registrations
+from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.model import OpType, PreconditionError
 from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.simulator.tree import ANY_VERSION
@@ -31,36 +32,28 @@ class SimZooKeeperView:
         """Record every change of the partitions, the controller and the registrations from now on."""
         states = {self._target.partition_path(*place): place for place in places}
         topics = {self._target.topic_path(topic): topic for topic, _ in places}
-        assigned = {place: self.assignment(place[0]).get(place[1], ()) for place in places}
+        placements = Placements(places)
         controller = self._target.controller_path()
 
         def changed(path: str) -> None:
             if path in states:
                 self._record_state(*states[path])
             elif path in topics:
-                self._record_assignments(topics[path], assigned)
+                for event in placements.moved(topics[path], self.assignment(topics[path])):
+                    self._record(event)
             elif path == controller:
                 self._record(ControllerNode(node=self.controller()))
             elif path.startswith(f"{BROKER_IDS}/"):
                 self._record(Registrations(nodes=self._registered()))
 
         self._tree.changed.append(changed)
-        for path in (*states, controller, f"{BROKER_IDS}/"):
+        for path in (*topics, *states, controller, f"{BROKER_IDS}/"):
             changed(path)
 
     def _record_state(self, topic: str, partition: int) -> None:
         truth = self.truth(topic, partition)
         if truth is not None:
             self._record(truth.event(topic, partition, self.name_of))
-
-    def _record_assignments(self, topic: str, known: dict[tuple[str, int], tuple[str | None, ...]]) -> None:
-        """Record new replicas of the topic's partitions, but not those that it had at first."""
-        for partition, nodes in self.assignment(topic).items():
-            before = known.get((topic, partition))
-            if before is not None and before != nodes:
-                known[topic, partition] = nodes
-                if before:
-                    self._record(Assigned(topic=topic, partition=partition, replicas=nodes))
 
     def _registered(self) -> tuple[str, ...]:
         return tuple(sorted(name for name in self._world.ids if self.registered(name)))

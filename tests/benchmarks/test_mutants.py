@@ -9,39 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import (
-    MUTANTS,
-    WITHOUT,
-    asking,
-    commanding,
-    compacting,
-    controlling,
-    deleting,
-    following,
-    joining,
-    leading,
-    moving,
-    numbering,
-    serving,
-    stepping,
-)
+from benchmarks.mutants import MUTANTS, PARTS, WITHOUT
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (
-    stepping,
-    controlling,
-    commanding,
-    leading,
-    serving,
-    following,
-    joining,
-    deleting,
-    moving,
-    numbering,
-    asking,
-    compacting,
-)
+FOLDER = Path("benchmarks/mutants")
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 
@@ -71,6 +43,13 @@ def test_no_mutant_reads_a_rule_otherwise(mutant: Mutant) -> None:
     """A rule put back is a mutant of docs/rules.md, and none of these."""
     assert "rules" != mutant.module
     assert all(before.count("rules.") == after.count("rules.") for before, after in mutant.edits)
+
+
+def test_every_file_with_mutants_is_a_part() -> None:
+    files = {
+        path.stem for path in FOLDER.glob("*.py") if "\nMUTANTS: Final = (" in path.read_text(encoding="utf-8")
+    }
+    assert files == {part.__name__.rpartition(".")[2] for part in PARTS} and len(files) == len(PARTS)
 
 
 def test_names_are_unique_and_so_are_the_changed_sources() -> None:

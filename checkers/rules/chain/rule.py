@@ -14,16 +14,7 @@ from typing import Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, moments
 from checkers.facts.view import at, final_logs
-from checkers.rules.chain.checkpoints import (
-    durable,
-    flushed,
-    moved,
-    untrimmed,
-    unused,
-    unwritten,
-    used,
-    written,
-)
+from checkers.rules.chain.checkpoints import durable, flushed, moved, untrimmed, unused, unwritten, used, written
 from checkers.rules.chain.log import appended, cut, recovered
 from checkers.rules.chain.node import Given, Node
 from checkers.rules.chain.roles import decided, fenced, followed, led, started

@@ -16,6 +16,7 @@ from typing import Any, Final
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import MISREAD, misread
 
+_NO_ELECTIONS: Final[Mapping[TopicPartition, int]] = MappingProxyType({})
 _NO_MOVES: Final[Mapping[TopicPartition, tuple[int, ...]]] = MappingProxyType({})
 
 
@@ -115,6 +116,16 @@ def encode_elections(
             {"topic": tp.topic, "partition": tp.partition, "replicas": list(of)} for tp, of in moves.items()
         ]
     return json.dumps(raw).encode()
+
+
+def encode_beside(
+    there: bytes | None,
+    wanted: Mapping[TopicPartition, int] = _NO_ELECTIONS,
+    moves: Mapping[TopicPartition, tuple[int, ...]] = _NO_MOVES,
+) -> bytes:
+    """Encode what an operator asks for beside what stands in the node, None for none: nobody has taken it yet."""
+    asked = there or b""
+    return encode_elections({**decode_elections(asked), **wanted}, {**decode_moves(asked), **moves})
 
 
 def decode_elections(data: bytes) -> dict[TopicPartition, int]:

@@ -10,12 +10,33 @@ Source:  Kafka, LogCleaner, LogCleanerManager.cleanableOffsets; KAFKA-13194. Kaf
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol, TypeVar
 
+from targets.broker.core.log_port import OFFSETS_MAX
 from targets.broker.core.state import Core, Role
 
 # Between two parts.
 _PAUSE_MS: Final = 1
+
+
+class Sized(Protocol):
+    """A file of a log."""
+
+    @property
+    def base_offset(self) -> int:
+        """Return its first offset."""
+
+    @property
+    def next_offset(self) -> int:
+        """Return the offset after its last one."""
+
+    @property
+    def size(self) -> int:
+        """Return its bytes."""
+
+
+F = TypeVar("F", bound=Sized)
 
 
 def begin(core: Core) -> None:
@@ -42,3 +63,18 @@ def apply(core: Core) -> None:
             return
     core.state.cleaning = None
     begin(core)
+
+
+def groups(segments: Iterable[F], bytes_max: int) -> Iterator[list[F]]:
+    """Yield neighbours that fit into one file, by their present sizes and their offsets."""
+    group: list[F] = []
+    size = 0
+    for segment in segments:
+        far = group and segment.next_offset - group[0].base_offset > OFFSETS_MAX
+        if group and (far or size + segment.size > bytes_max):
+            yield group
+            group, size = [], 0
+        group.append(segment)
+        size += segment.size
+    if group:
+        yield group

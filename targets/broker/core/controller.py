@@ -15,20 +15,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from targets.broker.core import (
-    command_queue,
-    commands,
-    election,
-    elections,
-    readable,
-    reassignment,
-    state_writes,
-)
-from targets.broker.core.assignments import (
-    Move,
-    decode_elections,
-    decode_moves,
-)
+from targets.broker.core import command_queue, commands, election, elections, readable, reassignment, state_writes
+from targets.broker.core.assignments import Move, decode_elections, decode_moves
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Changes, Decided, Seen, Write
 from targets.broker.core.fences import topic_id_of
@@ -119,29 +107,28 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     count = len(continuation.brokers)
     pairs = zip(continuation.brokers, results[:count], strict=True)
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
-    assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
+    assignments: dict[TopicPartition, tuple[int, ...]] = {}
     topics: list[tuple[str, int, int]] = []
     moves: dict[TopicPartition, Move] = {}
     there, unreadable = readable.read_topics(core, continuation.topics, results[count:-1])
     for topic, node, assigned in there:
         topics.append((topic, node.czxid, node.version))
         for partition, replicas in sorted(assigned.replicas.items()):
-            assignments.append((TopicPartition(topic, partition), replicas))
+            assignments[TopicPartition(topic, partition)] = replicas
         moves |= {TopicPartition(topic, partition): move for partition, move in assigned.moves.items()}
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
     if asked is not None and decode_moves(asked.data):
         write = reassignment.taking(core, asked, there)
         core.ask(AwaitWishesTaken(office=continuation.office), write)
         return
-    placed = dict(assignments)
-    doubted = elections.doubted(core, placed) | reassignment.begun(moves, placed)
+    doubted = elections.doubted(core, assignments) | reassignment.begun(moves, assignments)
     doubted |= set() if asked is None else decode_elections(asked.data).keys()
     versions = {topic: (czxid, version) for topic, czxid, version in topics}
     read = to_read(core, dict(live), assignments, versions, doubted)
     after = AwaitStates(
         office=continuation.office,
         live=live,
-        assignments=tuple(assignments),
+        assignments=tuple(assignments.items()),
         topics=tuple(topics),
         unreadable=unreadable,
         moves=tuple(moves.items()),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from targets.broker.core.assignments import (
-    Move,
-)
+from targets.broker.core.assignments import Move
 from targets.broker.core.decided import Decided, Seen
 from targets.broker.core.messages import (
     LeaderAndIsr,
@@ -16,9 +14,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
     TopicPartition,
 )
-from targets.broker.core.zookeeper import (
-    PartitionState,
-)
+from targets.broker.core.zookeeper import PartitionState
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,17 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from targets.broker.core.assignments import (
-    Move,
-)
+from targets.broker.core.assignments import Move
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.zookeeper import (
-    PartitionState,
-    ZkCheck,
-    ZkCreate,
-    ZkDelete,
-    ZkSet,
-)
+from targets.broker.core.zookeeper import PartitionState, ZkCheck, ZkCreate, ZkDelete, ZkSet
 
 Write: TypeAlias = ZkCreate | ZkSet | ZkDelete | ZkCheck
 

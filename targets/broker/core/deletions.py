@@ -20,14 +20,8 @@ from targets.broker.core.messages import (
     ErrorCode,
     TopicPartition,
 )
-from targets.broker.core.state import (
-    Core,
-    Replica,
-    Role,
-)
-from targets.broker.core.waiting import (
-    WaitingDeletion,
-)
+from targets.broker.core.state import Core, Replica, Role
+from targets.broker.core.waiting import WaitingDeletion
 
 # In place of an offset: all that is committed.
 ALL_COMMITTED: Final = -1

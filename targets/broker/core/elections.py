@@ -19,12 +19,8 @@ from targets.broker.core.messages import (
     PartitionErrors,
     TopicPartition,
 )
-from targets.broker.core.state import (
-    Core,
-)
-from targets.broker.core.waiting import (
-    WaitingElection,
-)
+from targets.broker.core.state import Core
+from targets.broker.core.waiting import WaitingElection
 from targets.broker.core.zookeeper import PartitionState
 
 _Error = tuple[ErrorCode, str]
@@ -87,12 +83,14 @@ def take(
         for tp in tuple(waiting.required):
             state, replicas = core.state.controller.states.get(tp), assignments.get(tp, ())
             leader, error = _choice(core, tp, state, replicas, waiting)
-            if error is None:
-                waiting.required[tp] = leader
-                leaders |= {} if waiting.request.unclean else {tp: leader}
-                unclean |= {tp} if waiting.request.unclean else set()
-            else:
+            if error is not None:
                 waiting.settle(tp, error)
+                continue
+            waiting.required[tp] = leader
+            if waiting.request.unclean:
+                unclean.add(tp)
+            else:
+                leaders[tp] = leader
     return leaders, unclean
 
 

@@ -25,15 +25,8 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import EpochsFlushed
-from targets.broker.core.state import (
-    Core,
-    Progress,
-    Replica,
-    Role,
-)
-from targets.broker.core.waiting import (
-    WaitingProduce,
-)
+from targets.broker.core.state import Core, Progress, Replica, Role
+from targets.broker.core.waiting import WaitingProduce
 
 
 def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool = False) -> None:

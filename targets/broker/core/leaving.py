@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core.assignments import decode_elections, decode_moves, encode_elections
+from targets.broker.core.assignments import encode_beside
 from targets.broker.core.events import Left
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core, Role
@@ -71,11 +71,9 @@ def on_requests(core: Core, result: ZkResult) -> None:
     """Write what is wanted beside what others want; look again after a while, also if it was refused."""
     node = result if isinstance(result, ZkNode) else None
     if node is not None or result is ZkError.NO_NODE:
-        there = {} if node is None else decode_elections(node.data)
-        moves = {} if node is None else decode_moves(node.data)
-        data = encode_elections(there | _successors(core), moves)
-        if node is None:
-            core.ask(AwaitSuccession(), ZkMulti(ops=(ZkCreate(path=ELECTIONS, data=data),)))
-        else:
-            core.ask(AwaitSuccession(), ZkMulti(ops=(ZkSet(path=ELECTIONS, data=data, version=node.version),)))
+        data = encode_beside(None if node is None else node.data, _successors(core))
+        write: ZkCreate | ZkSet = ZkCreate(path=ELECTIONS, data=data)
+        if node is not None:
+            write = ZkSet(path=ELECTIONS, data=data, version=node.version)
+        core.ask(AwaitSuccession(), ZkMulti(ops=(write,)))
     core.after_ms(("leave",), core.config.controller_backoff_ms)

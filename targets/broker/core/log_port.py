@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.core.sequences import Sequences
@@ -81,6 +81,10 @@ class Recovery:
     high_watermark: int
     batch_ends: tuple[int, ...] = ()
     sequences: Sequences = field(default_factory=Sequences, compare=False)
+
+
+# Kafka's offset index stores a batch's offset relative to its file's base in 31 bits.
+OFFSETS_MAX: Final = 2**31 - 1
 
 
 class File(NamedTuple):

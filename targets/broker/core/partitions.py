@@ -12,9 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from targets.broker.core import controller, readable
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.names import is_topic_name

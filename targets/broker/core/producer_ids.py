@@ -14,11 +14,7 @@ from typing import Final
 
 from targets.broker.core import readable
 from targets.broker.core.events import Answer, Caller
-from targets.broker.core.messages import (
-    ErrorCode,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
+from targets.broker.core.messages import ErrorCode, InitProducerIdRequest, InitProducerIdResponse
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     PRODUCER_IDS,

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from targets.broker.core.assignments import (
-    Assignment,
-    decode_topic,
-)
+from targets.broker.core.assignments import Assignment, decode_topic
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.state import Core

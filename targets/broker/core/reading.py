@@ -7,22 +7,16 @@ Source:  Kafka Replication Design V3, A.1, B and D.3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from targets.broker.core import readable
-from targets.broker.core.assignments import (
-    Move,
-)
+from targets.broker.core.assignments import Move
 from targets.broker.core.decided import Seen
 from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
-from targets.broker.core.zookeeper import (
-    ZkNames,
-    ZkNode,
-    ZkResult,
-)
+from targets.broker.core.zookeeper import ZkNames, ZkNode, ZkResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +80,7 @@ def left_office(core: Core, office: int) -> bool:
 def to_read(
     core: Core,
     registered: dict[int, int],
-    assignments: Sequence[tuple[TopicPartition, tuple[int, ...]]],
+    assignments: Mapping[TopicPartition, tuple[int, ...]],
     topics: Mapping[str, tuple[int, int]],
     doubted: Collection[TopicPartition],
 ) -> tuple[TopicPartition, ...]:
@@ -120,7 +114,7 @@ def to_read(
         state = controller.states.get(tp)
         return state is None or not gone.isdisjoint(set(replicas) - set(state.isr))
 
-    return tuple(tp for tp, replicas in assignments if not controller.in_office or is_read(tp, replicas))
+    return tuple(tp for tp, replicas in assignments.items() if not controller.in_office or is_read(tp, replicas))
 
 
 def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:

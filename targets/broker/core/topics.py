@@ -11,17 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from targets.broker.core import readable
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Answer, Caller
-from targets.broker.core.messages import (
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    ErrorCode,
-    NewTopic,
-    TopicErrors,
-)
+from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, NewTopic, TopicErrors
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (

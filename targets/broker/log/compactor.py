@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from targets.broker.core.compaction import groups
 from targets.broker.core.log_port import Cleaned, DamagedError
 from targets.broker.core.messages import Batch
 from targets.broker.core.sequences import Sequences
@@ -28,7 +29,7 @@ from targets.broker.log.cleaner import Newest, clean
 from targets.broker.log.cleanings import CLEANED, SWAP, cleaning_name
 from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
-from targets.broker.log.segment import OFFSETS_MAX, Segment
+from targets.broker.log.segment import Segment
 
 # Read at once; a larger batch is read alone.
 _CHUNK_BYTES: Final = 64 * 1024
@@ -115,7 +116,7 @@ class Compactor:
         horizon = cleaned[-1].latest - delete_retention_ms if cleaned else None
         old = {segment for segment in cleaned if horizon is not None and segment.latest <= horizon}
         last = max((segment.index.last.last_offset for segment in closed if segment.index.last), default=-1)
-        for group in _groups(closed, self._options.segment_bytes):
+        for group in groups(closed, self._options.segment_bytes):
             path = self._directory / cleaning_name(group[0].base_offset, CLEANED)
             try:
                 with path.open("xb", buffering=0) as file:
@@ -170,18 +171,3 @@ def _batches(segment: Segment) -> Iterator[tuple[Batch, ...]]:
     while batches := read([segment], offset, end, _CHUNK_BYTES, at_least_one=True):
         yield batches
         offset = batches[-1].next_offset
-
-
-def _groups(segments: Sequence[Segment], bytes_max: int) -> Iterator[list[Segment]]:
-    """Yield neighbours that fit into one file, by their present sizes and their offsets."""
-    group: list[Segment] = []
-    size = 0
-    for segment in segments:
-        far = group and segment.next_offset - group[0].base_offset > OFFSETS_MAX
-        if group and (far or size + segment.size > bytes_max):
-            yield group
-            group, size = [], 0
-        group.append(segment)
-        size += segment.size
-    if group:
-        yield group

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from targets.broker.core.log_port import Damaged
+from targets.broker.core.log_port import OFFSETS_MAX, Damaged
 from targets.broker.core.messages import Batch, Payload
 from targets.broker.core.sequences import Sequences
 from targets.broker.log.batch import HEADER_BYTES, Damage, Stored
@@ -26,8 +26,6 @@ SEGMENT_SUFFIX: Final = ".log"
 # Kafka's name for a segment's file during its deletion.
 DELETED_SUFFIX: Final = ".deleted"
 _NAME_DIGITS: Final = 20
-# Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
-OFFSETS_MAX: Final = 2**31 - 1
 # The greatest timestamp of no batch at all, earlier than any.
 _NEVER: Final = -(2**63) - 1
 # The most pieces of one write.

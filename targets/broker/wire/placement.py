@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from targets.broker.core.messages import (
@@ -34,6 +34,14 @@ def _row(index: str) -> Callable[[PartitionError], dict[str, Any]]:
     }
 
 
+def _named(topics: Sequence[Any] | None, name: str, numbers: str) -> tuple[TopicPartition, ...] | None:
+    """Return the partitions that an array of topics names, each once; null names all."""
+    if topics is None:
+        return None
+    named = ((topic, number) for topic in topics for number in listed(getattr(topic, numbers), numbers))
+    return tuple(dict.fromkeys(TopicPartition(getattr(topic, name), number) for topic, number in named))
+
+
 def read_alter_request(entity: Any, _split: SplitBatches) -> AlterReassignmentsRequest:
     """Convert kio's entity to the core's request; of a partition that is named twice the last one counts."""
     return AlterReassignmentsRequest(
@@ -62,15 +70,7 @@ def write_alter_response(entity: Schema, response: PartitionErrors) -> Any:
 
 def read_list_request(entity: Any, _split: SplitBatches) -> ListReassignmentsRequest:
     """Convert kio's entity to the core's request."""
-    partitions = None
-    if entity.topics is not None:
-        partitions = tuple(
-            dict.fromkeys(
-                TopicPartition(topic.name, partition)
-                for topic in entity.topics
-                for partition in listed(topic.partition_indexes, "partition_indexes")
-            )
-        )
+    partitions = _named(entity.topics, "name", "partition_indexes")
     return ListReassignmentsRequest(partitions=partitions, timeout_ms=ms_of(entity.timeout))
 
 
@@ -101,15 +101,7 @@ def read_elect_request(entity: Any, _split: SplitBatches) -> ElectLeadersRequest
     kind = int(getattr(entity, "election_type", _PREFERRED))
     if kind not in (_PREFERRED, _UNCLEAN):
         raise WireError(f"election type {kind}; expected {_PREFERRED} (preferred) or {_UNCLEAN} (unclean)")
-    partitions = None
-    if entity.topic_partitions is not None:
-        partitions = tuple(
-            dict.fromkeys(
-                TopicPartition(topic.topic, partition)
-                for topic in entity.topic_partitions
-                for partition in listed(topic.partitions, "partitions")
-            )
-        )
+    partitions = _named(entity.topic_partitions, "topic", "partitions")
     return ElectLeadersRequest(
         partitions=partitions, timeout_ms=max(0, ms_of(entity.timeout)), unclean=kind == _UNCLEAN
     )

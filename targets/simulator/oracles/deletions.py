@@ -17,12 +17,8 @@ from targets.broker.core.messages import (
     ErrorCode,
     TopicPartition,
 )
-from targets.broker.core.state import (
-    State,
-)
-from targets.broker.core.waiting import (
-    WaitingDeletion,
-)
+from targets.broker.core.state import State
+from targets.broker.core.waiting import WaitingDeletion
 from targets.simulator.world import World
 
 Wrong = tuple[TopicPartition | None, str]

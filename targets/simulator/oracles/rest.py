@@ -10,22 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from targets.broker.core.assignments import (
-    decode_assignment,
-)
+from targets.broker.core.assignments import decode_assignment
 from targets.broker.core.controller_state import Channel
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import AwaitRest, Replica, Role, State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
-from targets.broker.core.zookeeper import (
-    CONTROLLER,
-    PartitionState,
-    decode_state,
-    leader_and_isr_path,
-    topic_path,
-)
+from targets.broker.core.zookeeper import CONTROLLER, PartitionState, decode_state, leader_and_isr_path, topic_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node import Node
 from targets.simulator.world import World

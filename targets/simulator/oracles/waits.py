@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from targets.broker.core.assignments import (
-    decode_assignment,
-)
+from targets.broker.core.assignments import decode_assignment
 from targets.broker.core.messages import (
     ErrorCode,
     FetchRequest,
@@ -33,10 +31,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.state import Replica, Role
-from targets.broker.core.zookeeper import (
-    BROKER_TOPICS,
-    topic_path,
-)
+from targets.broker.core.zookeeper import BROKER_TOPICS, topic_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.oracles.calls import Told
 from targets.simulator.oracles.violation import Rule, Violations

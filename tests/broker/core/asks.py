@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Effect, Send
 from targets.broker.core.messages import (
     Batch,
@@ -32,13 +30,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import Rules
-from targets.broker.core.zookeeper import (
-    BROKER_IDS,
-    CONTROLLER,
-    CONTROLLER_EPOCH,
-    leader_and_isr_path,
-    topic_path,
-)
+from targets.broker.core.zookeeper import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, leader_and_isr_path, topic_path
 from tests.broker.core.bench import TP, Bench, answers, batch, log_of, recovery
 from tests.broker.core.memory import MemoryZk
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from targets.broker.core.assignments import (
-    Assignment,
-    decode_topic,
-)
+from targets.broker.core.assignments import Assignment, decode_topic
 from targets.broker.core.messages import (
     AlterReassignmentsRequest,
     ErrorCode,
@@ -17,9 +14,7 @@ from targets.broker.core.messages import (
     WantedReplicas,
 )
 from targets.broker.core.state import Role
-from targets.broker.core.zookeeper import (
-    topic_path,
-)
+from targets.broker.core.zookeeper import topic_path
 from tests.broker.core.bench import TP, Bench
 from tests.broker.core.cluster import Cluster
 

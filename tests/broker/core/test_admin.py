@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import (
-    decode_assignment,
-)
+from targets.broker.core.assignments import decode_assignment
 from targets.broker.core.messages import (
     BrokerMetadata,
     CreateTopicsRequest,
@@ -19,12 +17,7 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
-from targets.broker.core.zookeeper import (
-    BROKER_IDS,
-    BROKER_TOPICS,
-    leader_and_isr_path,
-    topic_path,
-)
+from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, leader_and_isr_path, topic_path
 from tests.broker.core.bench import TP
 from tests.broker.core.cluster import Cluster
 

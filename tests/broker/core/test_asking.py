@@ -12,13 +12,7 @@ from typing import Any
 import pytest
 
 from targets.broker.core.events import Send
-from targets.broker.core.messages import (
-    ErrorCode,
-    FetchRequest,
-    FetchResponse,
-    FetchResult,
-    TopicPartition,
-)
+from targets.broker.core.messages import ErrorCode, FetchRequest, FetchResponse, FetchResult, TopicPartition
 from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.state import Phase, Together
 from tests.broker.core.asks import follow_all, named

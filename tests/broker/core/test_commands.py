@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from targets.broker.core import command_queue
-from targets.broker.core.assignments import (
-    encode_assignment,
-    encode_elections,
-)
+from targets.broker.core.assignments import encode_assignment, encode_elections
 from targets.broker.core.events import Answered, Effect, Send
 from targets.broker.core.messages import (
     ErrorCode,

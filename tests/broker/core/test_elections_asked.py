@@ -8,20 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import (
-    decode_elections,
-    encode_elections,
-)
+from targets.broker.core.assignments import decode_elections, encode_elections
 from targets.broker.core.election import Decision, asked_for
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
-from targets.broker.core.zookeeper import (
-    CONTROLLER,
-    ELECTIONS,
-    PartitionState,
-    leader_and_isr_path,
-)
+from targets.broker.core.zookeeper import CONTROLLER, ELECTIONS, PartitionState, leader_and_isr_path
 from tests.broker.core.bench import TP
 from tests.broker.core.cluster import Cluster
 

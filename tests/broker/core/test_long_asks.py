@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import ZkAnswered, ZkAsk
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -23,12 +21,7 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
-from targets.broker.core.state import (
-    ASK_OPS_MAX,
-    DELETES_TOGETHER_MAX,
-    STOPPED_TOGETHER_MAX,
-    WRITES_IN_FLIGHT_MAX,
-)
+from targets.broker.core.state import ASK_OPS_MAX, DELETES_TOGETHER_MAX, STOPPED_TOGETHER_MAX, WRITES_IN_FLIGHT_MAX
 from targets.broker.core.zookeeper import (
     ZkCheck,
     ZkDelete,

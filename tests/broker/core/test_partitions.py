@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import (
-    decode_assignment,
-)
+from targets.broker.core.assignments import decode_assignment
 from targets.broker.core.messages import (
     CreatePartitionsRequest,
     DeleteTopicsRequest,
@@ -15,10 +13,7 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
-from targets.broker.core.zookeeper import (
-    leader_and_isr_path,
-    topic_path,
-)
+from targets.broker.core.zookeeper import leader_and_isr_path, topic_path
 from tests.broker.core.cluster import Cluster
 
 OK = ErrorCode.NONE

@@ -13,17 +13,13 @@ from pathlib import Path
 import pytest
 
 import targets.broker.core
-from targets.broker.core.assignments import (
-    encode_elections,
-)
+from targets.broker.core.assignments import encode_elections
 from targets.broker.core.broker import Broker
 from targets.broker.core.events import Effect, Event, Received, Tick, ZkSession
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import State
-from targets.broker.core.zookeeper import (
-    ELECTIONS,
-)
+from targets.broker.core.zookeeper import ELECTIONS
 from tests.broker.core.asks import epoch_question, fetch, lead, produce, registered
 from tests.broker.core.bench import TP, Bench, batch
 from tests.broker.core.cluster import Cluster

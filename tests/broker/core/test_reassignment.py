@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.assignments import (
-    Move,
-)
+from targets.broker.core.assignments import Move
 from targets.broker.core.events import Effect, Event, Send, ZkAsk
 from targets.broker.core.messages import (
     AlterReassignmentsRequest,
@@ -27,10 +25,7 @@ from targets.broker.core.messages import (
 from targets.broker.core.reassignment import next_step
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
-from targets.broker.core.zookeeper import (
-    BROKER_TOPICS,
-    PartitionState,
-)
+from targets.broker.core.zookeeper import BROKER_TOPICS, PartitionState
 from tests.broker.core.bench import TP, Bench
 from tests.broker.core.moving import CHECK_MS, OK, RECORDS, alter, cluster_of, holders, is_moved, listed, node
 from tests.broker.core.test_missed_deletions import come_back, leave

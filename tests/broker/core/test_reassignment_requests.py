@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import (
-    Assignment,
-    decode_topic,
-    encode_assignment,
-)
+from targets.broker.core.assignments import Assignment, decode_topic, encode_assignment
 from targets.broker.core.messages import (
     AlterReassignmentsRequest,
     CreatePartitionsRequest,
@@ -23,9 +19,7 @@ from targets.broker.core.messages import (
     TopicPartition,
     WantedReplicas,
 )
-from targets.broker.core.zookeeper import (
-    topic_path,
-)
+from targets.broker.core.zookeeper import topic_path
 from tests.broker.core.bench import TP
 from tests.broker.core.moving import CHECK_MS, OK, RECORDS, alter, cluster_of, holders, is_moved, listed, node
 

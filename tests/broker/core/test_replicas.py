@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Effect
 from targets.broker.core.messages import (
     ErrorCode,
@@ -24,9 +22,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.rules import PROTOCOLS, ReturningLeader
 from targets.broker.core.state import Role
-from targets.broker.core.zookeeper import (
-    topic_path,
-)
+from targets.broker.core.zookeeper import topic_path
 from tests.broker.core.asks import ends_at, fetch, fetch_answer, occupied, produce, produced, read
 from tests.broker.core.bench import TP, Bench, MemoryLog, answers, batch, log_of, recovery
 

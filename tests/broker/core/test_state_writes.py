@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import ZkAsk
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Together

@@ -26,11 +26,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
-from targets.broker.core.zookeeper import (
-    leader_and_isr_path,
-    topic_id_path,
-    topic_path,
-)
+from targets.broker.core.zookeeper import leader_and_isr_path, topic_id_path, topic_path
 from tests.broker.core.asks import (
     ISR_STATE,
     ends_at,

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Answered
 from targets.broker.core.messages import ErrorCode, LeaderAndIsrRequest, LeaderAndIsrResponse, StopReplicaRequest
 from targets.broker.core.zookeeper import (

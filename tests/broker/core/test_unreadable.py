@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import (
-    decode_assignment,
-    encode_assignment,
-)
+from targets.broker.core.assignments import decode_assignment, encode_assignment
 from targets.broker.core.messages import (
     DeleteTopicsRequest,
     ErrorCode,

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import FetchPartition, FetchRequest, TopicPartition
-from targets.broker.core.waiting import (
-    WaitingFetch,
-)
+from targets.broker.core.waiting import WaitingFetch
 from targets.broker.core.waits import Waits
 
 ONE, TWO = TopicPartition("t", 1), TopicPartition("t", 2)

@@ -11,11 +11,7 @@ from kio.serial import entity_reader, entity_writer
 
 from targets.broker.core import messages as m
 from targets.broker.core.messages import Payload
-from targets.broker.wire import (
-    Incoming,
-    encode_request,
-    versions,
-)
+from targets.broker.wire import Incoming, encode_request, versions
 from targets.broker.wire.entities import fill, item_type, request_type, response_type
 from targets.broker.wire.scalars import Pieces
 from targets.broker.wire.versions import ROWS

@@ -12,21 +12,9 @@ from hypothesis import strategies as st
 
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.log import split_produced, split_stored
-from targets.broker.wire import (
-    WireError,
-    decode_request,
-    decode_response,
-    encode_response,
-    peer_rows,
-)
+from targets.broker.wire import WireError, decode_request, decode_response, encode_response, peer_rows
 from tests.broker.log.batches import drawn
-from tests.broker.wire.kio_side import (
-    ALL_VERSIONS,
-    PEER_VERSIONS,
-    a_frame,
-    body_of,
-    incoming,
-)
+from tests.broker.wire.kio_side import ALL_VERSIONS, PEER_VERSIONS, a_frame, body_of, incoming
 from tests.broker.wire.samples import PEER
 
 

@@ -8,13 +8,8 @@ import pytest
 
 from targets.broker.core import leader
 from targets.broker.core.events import Caller, Hungup, Tick, ZkAsk
-from targets.broker.core.state import (
-    State,
-    Together,
-)
-from targets.broker.core.waiting import (
-    WaitingFetch,
-)
+from targets.broker.core.state import State, Together
+from targets.broker.core.waiting import WaitingFetch
 from targets.broker.core.zookeeper import ZkCheck, ZkGet, ZkMulti
 from targets.simulator.oracles import Rule
 from targets.simulator.oracles.due import Due

@@ -9,20 +9,11 @@ from typing import Any
 import pytest
 
 from targets.broker.core import election, isr, membership, office, readable, reading, topics
-from targets.broker.core.assignments import (
-    Assignment,
-    encode_elections,
-)
+from targets.broker.core.assignments import Assignment, encode_elections
 from targets.broker.core.controller_state import Channel
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Caller, Effect, Observe, Tick, ZkAnswered, ZkAsk
-from targets.broker.core.messages import (
-    CreateTopicsRequest,
-    ErrorCode,
-    NewTopic,
-    TopicErrors,
-    TopicPartition,
-)
+from targets.broker.core.messages import CreateTopicsRequest, ErrorCode, NewTopic, TopicErrors, TopicPartition
 from targets.broker.core.state import AwaitRest, State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (

@@ -14,13 +14,9 @@ from targets.broker.core.command_queue import AwaitCommandAck
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import StopReplica, TopicPartition
-from targets.broker.core.state import (
-    State,
-)
+from targets.broker.core.state import State
 from targets.broker.core.state_writes import AwaitStateWrites
-from targets.broker.core.waiting import (
-    WaitingFetch,
-)
+from targets.broker.core.waiting import WaitingFetch
 from targets.simulator.client import SimClient
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node_clock import Drift

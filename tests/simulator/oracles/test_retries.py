@@ -8,9 +8,7 @@ import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core import controller, isr, membership, office, reading
-from targets.broker.core.assignments import (
-    encode_assignment,
-)
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.decided import Decided
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core, State
