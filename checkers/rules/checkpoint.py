@@ -30,7 +30,8 @@ KINDS: Final = (
         formula="entries (e, s), (f, t) next to each other with f <= e or t < s; or s outside the log; or the "
         "first batch of e not at s; or a batch of e where the last entry at or below it is another epoch's; or "
         "e that no leaderAndISR, elected, leader, follower or batch ever had. Where message_format is "
-        "without_epochs, a batch below every entry is right",
+        "without_epochs, a batch below every entry is right; so it is, and the first entry may start later, where "
+        "epoch_trim is up_to_start and the log no longer starts at 0",
         words="A replica's epoch checkpoint contradicts its log, or names an epoch that never was.",
         evidence="log: snapshot, batch; zookeeper: leaderAndISR; broker: elected, leader, follower",
         unchecked="A state of ZooKeeper that the watch may have missed: then no epoch is called unknown.",
@@ -45,7 +46,8 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
 
     Batches without an epoch (-1) need no entry. No batch needs one if the protocol has no epochs. In a cluster of
     the older message format brokers write epochs one after another, and a batch without one clears the checkpoint:
-    a batch then needs no entry, but an entry must be right.
+    a batch then needs no entry, but an entry must be right. By the letter of KIP-101 the first records of a log
+    whose oldest are deleted have no entry either (epoch_trim).
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -60,12 +62,16 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     setup = setup_of(ops)
     has_epochs = setup is None or setup.rules.get("epochs") not in _OFF
     older = setup is not None and setup.message_format == "without_epochs"
+    letter = setup is not None and setup.rules.get("epoch_trim") == "up_to_start"
     known = _known_epochs(ops)
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
         if log.snapshot.epochs is None and rotten(ops, log.node, _FILE) is not None:
             continue  # a fault has changed a byte of the file, so that it cannot be read
-        complaints = _entries(ops, log) + (_batches(log, older=older) + _strange(log, known) if has_epochs else [])
+        trimmed = letter and log.start > 0
+        complaints = _entries(ops, log, trimmed=trimmed)
+        if has_epochs:
+            complaints += _batches(log, older=older or trimmed) + _strange(log, known)
         if complaints:
             found.append(
                 Anomaly(
@@ -81,8 +87,12 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     return found
 
 
-def _entries(ops: Sequence[Op], log: FinalLog) -> list[tuple[str, int]]:
-    """Return (complaint, index) for each entry that contradicts the entries, the log's ends or its first batch."""
+def _entries(ops: Sequence[Op], log: FinalLog, *, trimmed: bool) -> list[tuple[str, int]]:
+    """
+    Return (complaint, index) for each entry that contradicts the entries, the log's ends or its first batch.
+
+    Of a log that is trimmed by the letter of KIP-101 the first entry may be one that a later record brought back.
+    """
     entries = log.snapshot.epochs or ()
     found: list[tuple[str, int]] = []
     for (epoch, start), (next_epoch, next_start) in pairwise(entries):
@@ -99,6 +109,8 @@ def _entries(ops: Sequence[Op], log: FinalLog) -> list[tuple[str, int]]:
             continue  # its first batch may be there, and cannot be read
         if first is not None and start < first.base and not kept_of(ops, start, first.base):
             continue  # compaction removed the epoch's first records; its entry stays
+        if first is not None and trimmed and start > first.base and (epoch, start) == entries[0]:
+            continue
         if first is not None and start != max(first.base, log.start) and not start < log.start:
             found.append((f"entry {epoch}@{start}, but its first batch is at {first.base}", index))
     return found

@@ -57,6 +57,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
     "idempotence": _YES_NO,
     "epochs_flushed": frozenset({"on_change", "with_segment"}),
     "epoch_cut": frozenset({"at_or_past", "past"}),
+    "epoch_trim": frozenset({"folded", "up_to_start"}),
     "leo_after_cut": frozenset({"target", "physical"}),
 }
 

@@ -43,12 +43,13 @@ def written(node: Node, content: Epochs, given: Given) -> Iterator[str]:
     node.fresh = None if added is None or (before and added[0] == before[-1][0]) else added
 
 
-def moved(node: Node, start: int) -> Iterator[str]:
+def moved(node: Node, start: int, given: Given) -> Iterator[str]:
     """Note that a log starts further up: the epochs before that are folded into one, of the record there."""
     yield from untrimmed(node)
     held = [entry for entry in node.epochs or () if entry[1] <= start]
     if held:
-        left = ((held[-1][0], start), *(node.epochs or ())[len(held) :])
+        first = ((held[-1][0], start),) if given.folds else ()
+        left = (*first, *(node.epochs or ())[len(held) :])
         node.trims = left if left != node.epochs else None
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.rules.chain.checkpoints import below, text_of
-from checkers.rules.chain.node import Given, Node
+from checkers.rules.chain.node import Epochs, Given, Node
 from harness.events import Append, Recovered, Truncate
 
 _FULL: Final = "full"
@@ -26,7 +26,7 @@ def follows(node: Node, start: int, words: str) -> Iterator[str]:
         yield f"{words} {start}, where its log ended at {node.end},"
 
 
-def recovered(node: Node, log: Recovered) -> Iterator[str]:
+def recovered(node: Node, log: Recovered, given: Given) -> Iterator[str]:
     """Yield what recovery cannot have found, and go on with what it found."""
     found = log.log_end_offset
     if node.begun:
@@ -40,7 +40,7 @@ def recovered(node: Node, log: Recovered) -> Iterator[str]:
         not node.unsure
         and node.wrote
         and node.epochs is not None
-        and below(log.epochs, upto) != below(node.epochs, upto)
+        and below(_trimmed(log.epochs, node.epochs, given), upto) != below(node.epochs, upto)
     ):
         had = text_of(node.epochs)
         yield f"found the epochs {text_of(log.epochs)}, where it had {had}, and no power was lost,"
@@ -54,6 +54,13 @@ def recovered(node: Node, log: Recovered) -> Iterator[str]:
         node.kept = None
     node.end, node.low, node.epochs = found, found, log.epochs
     node.unsure = node.silent = node.closed = False
+
+
+def _trimmed(found: Epochs, had: Epochs, given: Given) -> Epochs:
+    """Return the epochs found, without those that recovery took from records at the log's start."""
+    if given.folds:
+        return found
+    return tuple(entry for entry in found if had and entry[1] >= had[0][1])
 
 
 def appended(node: Node, added: Append, given: Given) -> Iterator[str]:

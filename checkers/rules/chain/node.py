@@ -24,6 +24,7 @@ class Given(NamedTuple):
         on_lead: a leader writes its epoch when it takes over, before it appends.
         registers_first: a broker obeys no command before it has registered (KIP-380).
         cut_at: a truncation to the log's end drops an epoch that begins there.
+        folds: where a log's start moves, the last epoch up to there stays; otherwise recovery may find it again.
         keeps: a follower of the same leader in a new epoch cuts nothing.
         flushes: each checkpoint of epochs is flushed, and real files tell so.
         directory: the partition's directory.
@@ -35,6 +36,7 @@ class Given(NamedTuple):
     on_lead: bool = False
     registers_first: bool = False
     cut_at: bool = False
+    folds: bool = True
     keeps: bool = True
     flushes: bool = False
     directory: str = ""
@@ -54,6 +56,7 @@ class Given(NamedTuple):
             on_lead=stamps and rules.get("epoch_assigned_on_lead") == _YES and newest_counts(ops),
             registers_first=rules.get("fence_broker_epoch") == _YES,
             cut_at=stamps and rules.get("epoch_cut") == "at_or_past",
+            folds=rules.get("epoch_trim") != "up_to_start",
             keeps=rules.get("truncate_when_leader_unchanged") != _YES,
             flushes=setup.host != "sim" and rules.get("epochs_flushed") == "on_change",
             directory=f"{setup.topic}-{setup.partition}",

@@ -154,7 +154,7 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
             yield from unwritten(node, given)
             yield from _of_log(node, event, given)
         case LogStart(to=to):
-            yield from moved(node, to)
+            yield from moved(node, to, given)
         case Checkpoint(content=content):
             yield from written(node, content, given)
         case Flush():
@@ -166,7 +166,7 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
         case Started():
             yield from started(node)
         case Recovered():
-            yield from recovered(node, event)
+            yield from recovered(node, event, given)
         case Ended():
             node.unsure = True  # what it wrote in its last step, up to the write that failed, it has not reported
         case Fenced():

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from targets.broker.core.rules import BelowFirst, EpochCut, Rules, UndefinedQuery, UnknownEpoch
+from targets.broker.core.rules import BelowFirst, EpochCut, EpochTrim, Rules, UndefinedQuery, UnknownEpoch
 
 UNDEFINED_EPOCH: Final = -1
 UNDEFINED_OFFSET: Final = -1
@@ -130,11 +130,22 @@ class EpochCache:
         return self._replace([*kept, EpochEntry(last, end)])
 
     def truncate_from_start(self, start: int) -> bool:
-        """Fold the entries before the log's new start into one entry at that start; -1 changes nothing."""
-        if start < 0:
-            return False
+        """
+        Fold the entries up to the log's new start into one; -1 changes nothing.
+
+        By the letter of KIP-101 they are removed (EpochTrim.UP_TO_START), although the log begins with records of
+        the last of them.
+
+        Source:  KIP-101, Maintaining the LeaderEpochSequenceFile.
+        """
+        if self.rules.epoch_trim is EpochTrim.FOLDED:
+            return self.fold(start)
+        return self._replace([entry for entry in self.entries if entry.start > start])
+
+    def fold(self, start: int) -> bool:
+        """Make one entry, which begins at the log's new start, of those up to it; -1 changes nothing."""
         before = [entry for entry in self.entries if entry.start <= start]
-        if not before:
+        if start < 0 or not before:
             return False
         after = [entry for entry in self.entries if entry.start > start]
         return self._replace([EpochEntry(before[-1].epoch, start), *after])
@@ -198,12 +209,15 @@ def recovered_cache(
     cache.truncate_from_end(log_end_offset)
     ends = batch_ends or [*(base for _, base in runs[1:]), *([log_end_offset] if runs else [])]
     cache.entries = _uncontradicted(cache.entries, runs, ends)
+    if rules.epoch_trim is EpochTrim.UP_TO_START:
+        # The letter removes them; those of what is left are rebuilt from its batches, as all that is missing.
+        cache.truncate_from_start(log_start_offset - 1)
     for epoch, base_offset in runs:
         if epoch > cache.latest:
             cache.assign(epoch, base_offset)
         elif epoch < 0 and cache.entries and cache.entries[-1].start < base_offset:
             cache.clear()
-    cache.truncate_from_start(log_start_offset)
+    cache.fold(log_start_offset)
     return cache
 
 

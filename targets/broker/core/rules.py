@@ -65,6 +65,13 @@ class EpochCut(StrEnum):
     PAST = "past"
 
 
+class EpochTrim(StrEnum):
+    """Which epochs are removed when the oldest records of a log are deleted."""
+
+    FOLDED = "folded"
+    UP_TO_START = "up_to_start"
+
+
 class EpochsFlushed(StrEnum):
     """When the epoch checkpoint becomes durable: KIP-101 step 3, or its footnote."""
 
@@ -302,6 +309,16 @@ class Rules:
             past="those that start after it; after an answer the last one is reset to it (the KIP's letter)",
         )
     )
+    epoch_trim: EpochTrim = field(
+        metadata=_doc(
+            "Which epochs are removed when the oldest records of a log are deleted.",
+            source="KIP-101, Maintaining the LeaderEpochSequenceFile, against Kafka's code",
+            folded="all that start at the log's new start or before it become one, the last of them, which starts "
+            "there (Kafka's code)",
+            up_to_start="all of them (the KIP's letter): the first records that are left have no epoch, and where "
+            "nothing else is known, no follower can be told where it ends",
+        )
+    )
     leo_after_cut: LeoAfterCut = field(
         metadata=_doc(
             "Where a log ends after truncation inside a batch, which removes the whole batch.",
@@ -338,6 +355,7 @@ _HW: Final = Rules(
     idempotence=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
     epoch_cut=EpochCut.AT_OR_PAST,
+    epoch_trim=EpochTrim.FOLDED,
     leo_after_cut=LeoAfterCut.TARGET,
 )
 _KIP101: Final = replace(
@@ -377,7 +395,9 @@ _KIP320: Final = replace(
 PROTOCOLS: Final[dict[str, Rules]] = {
     "hw": _HW,  # 0.8 to 0.10.2
     "kip101": _KIP101,  # as 0.11.0 to 1.1.1 shipped it
-    "kip101-text": replace(_KIP101, epoch_assigned_on_lead=True, epoch_cut=EpochCut.PAST),  # to the letter
+    "kip101-text": replace(  # to the letter
+        _KIP101, epoch_assigned_on_lead=True, epoch_cut=EpochCut.PAST, epoch_trim=EpochTrim.UP_TO_START
+    ),
     "kip279": _KIP279,  # as 2.0.0 shipped it
     "kip279-2.0.1": _KIP279_FIXED,
     "kip320": _KIP320,  # 2.1

@@ -3,7 +3,7 @@ The epoch checkpoint agrees with its log, at every step.
 
 Entries rise, none begins past the log's end, and the last entry at or below a batch is of the batch's epoch.
 Without newest_epoch_wins a new epoch that contradicts older entries is ignored: the rules then promise this only
-if an epoch is recorded with its first batch.
+if an epoch is recorded with its first batch. By the letter of KIP-101 (epoch_trim) they do not promise it either.
 Where brokers write epochs one after another, a batch without one clears the checkpoint: what lies before it needs
 no entry, and no entry may answer for it.
 Source:  KIP-101, steps 3, 4.4 and 4.7.1; KAFKA-7897.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from targets.broker.core.messages import Batch
+from targets.broker.core.rules import EpochTrim
 from targets.broker.core.state import Config
 from targets.simulator.log import Entries, SimLog
 from targets.simulator.oracles.partition import PartitionOracle
@@ -26,7 +27,9 @@ from targets.simulator.segment import Segment
 def is_promised(config: Config) -> bool:
     """Return True if the checkpoint must agree with the log under these rules and this message format."""
     rules = config.rules
-    return rules.epochs and config.stamp_epochs and (rules.newest_epoch_wins or not rules.epoch_assigned_on_lead)
+    trimmed = rules.epoch_trim is EpochTrim.UP_TO_START  # then the first records of a log need have no entry
+    ignored = rules.epoch_assigned_on_lead and not rules.newest_epoch_wins
+    return rules.epochs and config.stamp_epochs and not trimmed and not ignored
 
 
 @dataclass(slots=True)

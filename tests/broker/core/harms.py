@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from targets.broker.core.messages import FetchRequest, OffsetForLeaderEpochRequest
+from targets.broker.core.messages import (
+    DeletePartition,
+    DeleteRecordsRequest,
+    FetchRequest,
+    OffsetForLeaderEpochRequest,
+)
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import Role
 from tests.broker.core.asks import fetch, fetch_answer, leader_of, leading, produce
@@ -167,6 +172,21 @@ def walks_past_an_epoch_that_it_does_not_forget(rules: Rules) -> bool:
     )
     stage.elect(1, epoch=3)
     return stage.diverging(1, 2) == [0]
+
+
+def asks_about_what_its_leader_has_half_deleted(rules: Rules) -> bool:
+    """KIP-101, deleted segments: 1 wrote alone in epoch 1; of what took the place in 2's log, half is deleted."""
+    stage = Stage(
+        rules,
+        logs={1: [(0, 3, 7), *[(1, 1, 101)] * 4], 2: [(0, 3, 7), *[(2, 1, 102)] * 8]},
+        high_watermarks={1: 3, 2: 11},
+    )
+    stage.elect(2, epoch=2, isr=(2,), tell=[2])
+    parts = (DeletePartition(tp=TP, offset=5),)
+    stage.ask(2, DeleteRecordsRequest(partitions=parts, timeout_ms=1_000))
+    assert stage.replica(2).log.start_offset == 5
+    stage.elect(2, epoch=3)
+    return stage.diverging(1, 2) == [5, 6]
 
 
 def bounces_unseen(rules: Rules) -> bool:

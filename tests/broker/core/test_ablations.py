@@ -53,6 +53,7 @@ ABLATIONS = (
     Ablation(change="topic_identity=no", shows=harms.keeps_a_deleted_topics_records),
     Ablation(change="idempotence=no", shows=harms.appends_what_is_sent_again),
     Ablation(change="epoch_cut=past", shows=harms.walks_past_an_epoch_that_it_does_not_forget),
+    Ablation(change="epoch_trim=up_to_start", shows=harms.asks_about_what_its_leader_has_half_deleted),
 )
 # Rules that no sequence can show in a protocol with all others on, and why.
 HARMLESS = {

@@ -14,7 +14,8 @@ from dataclasses import replace
 import pytest
 
 from targets.broker.core.epochs import EpochCache, EpochEntry, recovered_cache
-from targets.broker.core.rules import PROTOCOLS, EpochCut, Rules, UnknownEpoch
+from targets.broker.core.rules import PROTOCOLS, EpochCut, EpochTrim, Rules, UnknownEpoch
+from targets.broker.core.truncation import walk
 
 V11, V20, V21 = PROTOCOLS["kip101"], PROTOCOLS["kip279"], PROTOCOLS["kip320"]
 COLUMNS = {
@@ -158,15 +159,30 @@ TRUNCATIONS: list[tuple[str, str, int, Entries, Entries]] = [
 ]
 
 
+# What is left by the letter of KIP-101, where that differs.
+LETTER: dict[str, Entries] = {
+    "T1": [(2, 6), (3, 8)],
+    "T4": [(4, 11)],
+    "T5": [(4, 11)],
+    "T7": [(3, 8), (4, 11)],
+    "T8": [],
+    "T9": [],
+    "T10": [(1, 7), (2, 10)],
+}
+
+
 @pytest.mark.parametrize("case", TRUNCATIONS, ids=lambda case: case[0])
 @pytest.mark.parametrize("protocol", COLUMNS)
 def test_truncation_leaves_the_entries_of_kafkas_own_test(
     case: tuple[str, str, int, Entries, Entries], protocol: str
 ) -> None:
-    """Source: Kafka LeaderEpochFileCacheTest; KIP-101 step 4.4, whose text keeps an epoch at the new end."""
+    """
+    Source:  Kafka LeaderEpochFileCacheTest; KIP-101 step 4.4, whose text keeps an epoch at the new end, and
+             Maintaining the LeaderEpochSequenceFile, whose text removes those up to the new start.
+    """
     name, side, offset, before, after = case
-    if (name, protocol) == ("T1", "kip101-text"):
-        after = [(2, 6), (3, 8)]
+    if protocol == "kip101-text":
+        after = LETTER.get(name, after)
     cache = EpochCache(PROTOCOLS[protocol], [EpochEntry(*entry) for entry in before])
     changed = cache.truncate_from_end(offset) if side == "end" else cache.truncate_from_start(offset)
     assert list(after) == list(cache.entries)
@@ -279,3 +295,49 @@ def test_epoch_whose_records_compaction_removed_keeps_its_entry() -> None:
     file, batches = [(1, 0), (2, 3), (3, 6)], [(1, 0), (3, 6)]
     assert file == recovered_cache(V21, file, batches, 0, 8, batch_ends=(3, 8)).entries
     assert [(1, 0), (3, 6)] == recovered_cache(V21, file, batches, 0, 8, batch_ends=(4, 8)).entries
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ([], [(0, 4), (1, 6)]),  # trimmed by the letter: its batches bring back what the file lacks
+        ([(1, 6)], [(1, 6)]),  # what comes before an entry that the file has is not looked for
+        ([(0, 0), (1, 6)], [(1, 6)]),  # the start was durable, and then the power failed
+    ],
+)
+def test_recovery_takes_epochs_of_what_is_left_from_its_batches_by_the_letter(
+    file: Entries, expected: Entries
+) -> None:
+    """Source: KIP-101, Maintaining the LeaderEpochSequenceFile and the footnote on flushing."""
+    rules = replace(V11, epoch_trim=EpochTrim.UP_TO_START)
+    assert list(expected) == recovered_cache(rules, file, [(0, 3), (1, 6)], 4, 8).entries
+
+
+def test_end_of_an_epoch_without_an_entry_is_not_known_by_the_letter() -> None:
+    """
+    By Kafka's code the leader answers with its log's end.
+
+    Source:  KIP-101, Maintaining the LeaderEpochSequenceFile; step 4.3.
+    """
+    answers = []
+    for trim in EpochTrim:
+        cache = EpochCache(replace(V11, epoch_trim=trim), [EpochEntry(0, 0)])
+        assert cache.truncate_from_start(5)
+        answers.append(cache.end_offset_for(0, 9))
+    assert [(0, 9), U] == answers
+
+
+def test_file_regenerated_after_a_compaction_would_let_the_epoch_before_end_later() -> None:
+    """
+    Epoch 1 began at 3, and compaction removed its records at 3 and 4.
+
+    Source:  KIP-101, Maintaining the LeaderEpochSequenceFile: "For compacted topics", which Kafka's code ignores.
+    """
+    left = [(0, 0), (1, 5)]
+    kept = recovered_cache(V21, [(0, 0), (1, 3)], left, 0, 7, batch_ends=(3, 7))
+    regenerated = recovered_cache(V21, [], left, 0, 7)
+    ends = [cache.end_offset_for(0, 7) for cache in (kept, regenerated)]
+    assert [(0, 3), (0, 5)] == ends
+    follower = EpochCache(V21, [EpochEntry(0, 0)])
+    cuts = [walk(end, follower, log_end_offset=5, fallback=0).to for end in ends]
+    assert [3, 5] == cuts  # what the follower wrote alone at 3 and 4 stays, for good

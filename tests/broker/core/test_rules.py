@@ -34,11 +34,15 @@ def test_kip_101_changed_exactly_these_rules() -> None:
     }
 
 
-def test_letter_differs_from_what_was_shipped_in_steps_3_and_4_4_alone() -> None:
-    """Source: KIP-101, steps 3 and 4.4 and Unclean Shutdown, against Kafka 0.11.0 to 1.1.1."""
+def test_letter_differs_from_what_was_shipped_in_three_places_alone() -> None:
+    """
+    Source:  KIP-101, steps 3 and 4.4, Unclean Shutdown, and Maintaining the LeaderEpochSequenceFile, against Kafka
+             0.11.0 to 1.1.1.
+    """
     assert difference("kip101", "kip101-text") == {
         "epoch_assigned_on_lead": ("no", "yes"),
         "epoch_cut": ("at_or_past", "past"),
+        "epoch_trim": ("folded", "up_to_start"),
     }
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from checkers.rules.chain.log import recovered
-from checkers.rules.chain.node import Epochs, Node
+from checkers.rules.chain.node import Epochs, Given, Node
 from checkers.rules.chain.rule import chain
 from harness.events import Recovered
 from tests.checkers.story import TOPIC, Batches, Story
 
+FOLDS = Given()
 
-def _found(epochs: Epochs, end: int) -> list[str]:
+
+def _found(epochs: Epochs, end: int, given: Given = FOLDS, had: Epochs = ((0, 0), (1, 2))) -> list[str]:
     """Return what contradicts a recovery of a log that ended at 4 and had records of epoch 1 from 2 on."""
-    node = Node("A", end=4, epochs=((0, 0), (1, 2)), wrote=True)
+    node = Node("A", end=4, epochs=had, wrote=True)
     about = {"log_end_offset": end, "clean": False, "cut_bytes": 0, "reason": "clean", "high_watermark": 0}
-    return [*recovered(node, Recovered(topic="t", partition=0, epochs=epochs, **about))]
+    return [*recovered(node, Recovered(topic="t", partition=0, epochs=epochs, **about), given)]
 
 
 @pytest.mark.parametrize("end", [5, 6])
@@ -28,6 +30,15 @@ def test_process_that_ended_at_a_failed_write_may_leave_appends_of_a_new_epoch(e
 def test_epochs_of_what_was_reported_stay(epochs: Epochs) -> None:
     (said,) = _found(epochs, 6)
     assert said.startswith("found the epochs")
+
+
+@pytest.mark.parametrize("had", [(), ((1, 2),)])
+def test_recovery_may_find_the_first_epoch_again_where_the_letter_has_removed_it(had: Epochs) -> None:
+    """Source: KIP-101, Maintaining the LeaderEpochSequenceFile; rule epoch_trim."""
+    found = ((0, 1), *had)
+    assert not _found(found, 4, Given(folds=False), had)
+    (said,) = _found(found, 4, FOLDS, had)
+    assert said.startswith("found the epochs 0 from 1")
 
 
 @pytest.mark.parametrize("others", ["none", "before", "after", "gone"])

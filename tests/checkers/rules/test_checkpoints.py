@@ -1,11 +1,11 @@
-"""checkers/rules/chain/checkpoints.py: which flushes of an epoch checkpoint need a report."""
+"""checkers/rules/chain/checkpoints.py: which flushes need a report, and what is left where a log's start moves."""
 
 from __future__ import annotations
 
 import pytest
 
-from checkers.rules.chain.checkpoints import durable, unwritten
-from checkers.rules.chain.node import Given, Node
+from checkers.rules.chain.checkpoints import durable, moved, unwritten, written
+from checkers.rules.chain.node import Epochs, Given, Node
 
 GIVEN = Given(flushes=True)
 EPOCHS = ((0, 0), (1, 4))
@@ -18,3 +18,21 @@ def test_flush_of_the_log_makes_the_checkpoint_durable_as_it_is(length: int, sai
     node = Node("A", epochs=EPOCHS, files=[length])
     durable(node)
     assert said == len(list(unwritten(node, GIVEN)))
+
+
+@pytest.mark.parametrize(
+    ("folds", "content", "said"),
+    [
+        (True, ((1, 5),), ""),
+        (True, (), "wrote the epochs none, where its log's start left 1 from 5,"),
+        (False, (), ""),
+        (False, ((1, 5),), "wrote the epochs 1 from 5, where its log's start left none,"),
+    ],
+)
+def test_start_that_moves_leaves_the_last_epoch_up_to_it_but_by_the_letter(
+    folds: bool, content: Epochs, said: str
+) -> None:
+    """Source: KIP-101, Maintaining the LeaderEpochSequenceFile; rule epoch_trim."""
+    node, given = Node("A", end=8, epochs=EPOCHS), Given(folds=folds)
+    assert not list(moved(node, 5, given))
+    assert said == "".join(written(node, content, given))

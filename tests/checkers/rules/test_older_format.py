@@ -55,3 +55,29 @@ def test_recovery_that_tells_later_epochs_alone_says_nothing_of_earlier_records(
     *before, last = story.ops
     ops = older([*before, replace(last, value={**last.value, "epochs": [[2, 3]]})], message_format)
     assert kept == (len(Copies(ops, NAMES).changes(0)["A"]) == 1)
+
+
+@pytest.mark.parametrize(
+    ("trim", "start", "entries", "says"),
+    [
+        ("up_to_start", 1, ((3, 2),), ""),
+        ("up_to_start", 1, ((0, 1), (3, 2)), ""),
+        ("up_to_start", 0, ((3, 2),), "the batch at 0 has epoch 0, where the checkpoint has no epoch"),
+        ("up_to_start", 1, ((2, 2),), "the batch at 2 has epoch 3, where the checkpoint has epoch 2"),
+        ("folded", 1, ((3, 2),), "the batch at 1 has epoch 0, where the checkpoint has no epoch"),
+    ],
+)
+def test_log_that_was_trimmed_by_the_letter_begins_with_records_without_an_entry(
+    trim: str, start: int, entries: tuple[tuple[int, int], ...], says: str
+) -> None:
+    """Source: KIP-101, Maintaining the LeaderEpochSequenceFile."""
+    batches = ((0, ("m1.0",)), (0, ("m2.0",)), (3, ("m3.0",)))
+    story = Story(RECORDS, "kip380").log("A", batches, entries)
+    setup, *rest = story.ops
+    ops = [
+        replace(setup, value={**setup.value, "rules": {**RULES, "epoch_trim": trim}}),
+        *(replace(op, value={**op.value, "log_start_offset": start}) if op.f == "snapshot" else op for op in rest),
+    ]
+    found = checkpoint(ops)
+    assert bool(says) == bool(found)
+    assert all(says in anomaly.sentence for anomaly in found)

@@ -81,8 +81,9 @@ def test_rules_decide_what_is_promised(protocol: str, promised: bool) -> None:
     assert not is_promised(replace(config, stamp_epochs=False))
 
 
-def test_rule_that_old_entries_win_takes_the_promise_back() -> None:
-    rules = with_rule(PROTOCOLS["kip380"], "newest_epoch_wins=no")
+@pytest.mark.parametrize("change", ["newest_epoch_wins=no", "epoch_trim=up_to_start"])
+def test_rule_that_ignores_or_removes_entries_takes_the_promise_back(change: str) -> None:
+    rules = with_rule(PROTOCOLS["kip380"], change)
     assert not is_promised(Config(broker_id=1, registration=registration("A"), protocol="kip380", rules=rules))
 
 
