@@ -78,6 +78,7 @@ class Node:
         fresh: the (epoch, start) that its last checkpoint added, until the event that it is for; None if none.
         trims: what its checkpoint must be next, since the start of its log moved; None if nothing is due.
         files: the lengths that were flushed of checkpoints that it has not reported yet.
+        late: whether one of these was due when it last reported a change of its log or its role.
         closed: whether it left the mark of a clean shutdown.
         role, epoch, leader: of its last leader or follower event; "", -1 and -1 before it.
         owes: whether it began to follow, and has not reported a truncation since.
@@ -105,6 +106,7 @@ class Node:
     fresh: tuple[int, int] | None = None
     trims: Epochs | None = None
     files: list[int] = field(default_factory=list)
+    late: bool = False
     closed: bool = False
     role: str = ""
     epoch: int = -1

@@ -15,7 +15,7 @@ LENGTH = len("0\n2\n0 0\n1 4\n")
 @pytest.mark.parametrize(("length", "said"), [(LENGTH, 0), (LENGTH + 6, 1)])
 def test_flush_of_the_log_makes_the_checkpoint_durable_as_it_is(length: int, said: int) -> None:
     """A nemesis or a new segment flushes the log; a checkpoint of another length needs a report."""
-    node = Node("A", epochs=EPOCHS, files=[length])
+    node = Node("A", epochs=EPOCHS, files=[length], late=True)
     durable(node)
     assert said == len(list(unwritten(node, GIVEN)))
 
@@ -36,3 +36,14 @@ def test_start_that_moves_leaves_the_last_epoch_up_to_it_but_by_the_letter(
     node, given = Node("A", end=8, epochs=EPOCHS), Given(folds=folds)
     assert not list(moved(node, 5, given))
     assert said == "".join(written(node, content, given))
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_checkpoint_of_a_moved_start_is_reported_after_the_append_of_its_step(reported: bool) -> None:
+    """A follower's answer brings records of a new epoch, and the start of its leader's log."""
+    node = Node("A", end=4, epochs=((0, 0),), files=[LENGTH, len("0\n1\n1 5\n")])
+    said = [*written(node, EPOCHS, GIVEN), *unwritten(node, GIVEN), *moved(node, 5, GIVEN)]
+    if reported:
+        said += written(node, ((1, 5),), GIVEN)
+    assert not said
+    assert reported != bool(list(unwritten(node, GIVEN)))
