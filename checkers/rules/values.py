@@ -66,7 +66,7 @@ _FOUND: Final = re.compile(r"(clean|torn|zeros|length|magic|crc|disorder|below-l
 # The files of a data directory that are flushed by themselves.
 _FILES: Final = re.compile(
     r"[^/]+-\d+/(leader-epoch-checkpoint|partition\.metadata|\d{20}\.(log|index|timeindex))|\.kafka_cleanshutdown"
-    r"|(replication-offset|recovery-point-offset|log-start-offset)-checkpoint"
+    r"|(replication-offset|recovery-point-offset|log-start-offset|cleaner-offset)-checkpoint"
 )
 _TEXTS: Final[Mapping[tuple[Source, str], tuple[str, re.Pattern[str]]]] = {
     (Source.BROKER, "recovered"): ("reason", _FOUND),

@@ -41,8 +41,12 @@ class Cleaner:
         """Note that the log is cut; return True if records below may be gone for the sake of others past it."""
         self._damaged = False
         past = self._clean_to > offset
-        self._clean_to = 0 if past else self._clean_to
+        self.end(offset)
         return past
+
+    def end(self, end: int) -> None:
+        """Note where the log ends: what comes next there is not clean."""
+        self._clean_to = min(self._clean_to, end)
 
     def clean(self, segments: Sequence[Segment], upto: int, bytes_max: int) -> tuple[list[Replacing], Cleaned]:
         """Return what is to be replaced, and what to say of it; files are as large as bytes_max."""

@@ -97,7 +97,8 @@ class SimLog:
         self._start = max(self.segments[0].base_offset, self.kept_start)
         self._end = max(self.segments[-1].next_offset, self._start)
         self._bytes_deleted = 0
-        self._cleaner = Cleaner()
+        self._cleaner.resume()
+        self._cleaner.end(self._end)
         for segment in self.segments:
             segment.gone_bytes = 0
         self.changes += 1
@@ -285,6 +286,7 @@ class SimLog:
         active.gone_bytes = 0  # what follows now begins where it ends
         self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
         self._start = min(self._start, self._end)
+        self._cleaner.end(self._end)
         self.changes += 1
         return self._end
 

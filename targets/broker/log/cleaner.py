@@ -62,13 +62,18 @@ class Newest:
     offsets: dict[bytes, int] = field(default_factory=dict)
     last_batches: dict[int, int] = field(default_factory=dict)
 
+    def pass_over(self, batch: Payload) -> Header | None:
+        """Note whose batch this is, of which the header is enough; return that if its records may be removed."""
+        header = _cleanable(batch)
+        if header is not None and header.producer_id != _NO_PRODUCER:
+            self.last_batches[header.producer_id] = header.base_offset
+        return header
+
     def learn(self, batch: Payload) -> None:
         """Take the keys of a batch that follows all others."""
-        header = _cleanable(batch)
+        header = self.pass_over(batch)
         if header is None:
             return
-        if header.producer_id != _NO_PRODUCER:
-            self.last_batches[header.producer_id] = header.base_offset
         for record in _records(header, batch) or ():
             if record.key is not None:
                 self.offsets[_short(record.key)] = record.offset

@@ -6,10 +6,11 @@ it writes neighbouring files again, as many as fit into one, without the records
 Of files that hold nothing any more one stays, empty: their neighbour takes it in with the next cleaning.
 A file is written as `.cleaned`, flushed, and renamed `.swap`, durably: from then on recovery finishes what a
 crash interrupts. The files that it replaces are removed, it takes the first one's name, and that is made durable.
-How far a log was cleaned is not written down: after a start all closed files count as not cleaned, which costs
-time, and lets tombstones live longer. A file with a damaged batch is not cleaned, nor any other of its log, until
-the batch is mended or the log is cut.
-Source:  Kafka, LogCleaner, Cleaner.doClean, groupSegmentsBySize, UnifiedLog.replaceSegments; KAFKA-6264.
+How far a log was cleaned is written down when a cleaning has ended, and a start goes on from there: where the last
+batch of each producer is, which stays, it reads in the headers of what is clean.
+A file with a damaged batch is not cleaned, nor any other of its log, until the batch is mended or the log is cut.
+Source:  Kafka, LogCleaner, Cleaner.doClean, groupSegmentsBySize, LogCleanerManager (cleaner-offset-checkpoint),
+         UnifiedLog.replaceSegments; KAFKA-6264.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from targets.broker.core.log_port import Cleaned, DamagedError
 from targets.broker.core.messages import Batch
 from targets.broker.core.sequences import Sequences
 from targets.broker.log import checkpoint
+from targets.broker.log.batch import HEADER_BYTES
 from targets.broker.log.cleaner import Newest, clean
 from targets.broker.log.cleanings import CLEANED, SWAP, cleaning_name
 from targets.broker.log.options import LogOptions
@@ -45,12 +47,13 @@ class Compactor:
         OSError: from the disk.
     """
 
-    def __init__(self, directory: Path, options: LogOptions) -> None:
+    def __init__(self, directory: Path, options: LogOptions, clean_to: int = 0) -> None:
         self._directory = directory
         self._options = options
-        self._clean_to = 0
-        # Of the producers of the part that is clean, the base offset of the last batch there, which stays.
-        self._last_batches: dict[int, int] = {}
+        self._clean_to = clean_to
+        # Of the producers of the part that is clean, the base offset of the last batch there, which stays; None:
+        # it is to be read.
+        self._last_batches: dict[int, int] | None = None
         self._damaged = False
         self._work: Iterator[int] | None = None
         self._end = self._gone = 0
@@ -73,17 +76,22 @@ class Compactor:
             offset: where the log is about to be cut, None if it is not.
 
         Returns:
-            True if records below it may have been removed for the sake of others at or past it: then nothing
-            counts as clean any more.
+            True if records below it may have been removed for the sake of others at or past it. What is left
+            there is clean.
         """
         self._damaged = False
         past = offset is not None and self._clean_to > offset
         if past:
-            self._clean_to, self._last_batches = 0, {}
+            assert offset is not None, "past no offset"
+            self._clean_to, self._last_batches = offset, None
         if self._work is not None:
             self._work.close()  # type: ignore[attr-defined]
             self._work = None
         return past
+
+    def lower(self, end: int) -> None:
+        """Note where the log ends since it was cut: what comes next there is not clean."""
+        self._clean_to = min(self._clean_to, end)
 
     def _step(self, bytes_max: int) -> Cleaned:
         assert self._work is not None, "a step of no cleaning"
@@ -102,8 +110,13 @@ class Compactor:
     # --- one cleaning --------------------------------------------------------------------------------------
     def _cleaning(self, segments: list[Segment], closed: list[Segment], delete_retention_ms: int) -> Iterator[int]:
         """Clean files; yield how many bytes were read."""
-        newest = Newest(last_batches=dict(self._last_batches))
         cleaned = [segment for segment in closed if segment.next_offset <= self._clean_to]
+        if self._last_batches is None:
+            passed = Newest()
+            for segment in cleaned:
+                yield _pass_over(segment, passed)
+            self._last_batches = passed.last_batches
+        newest = Newest(last_batches=dict(self._last_batches))
         for place, segment in enumerate(closed[len(cleaned) :], start=len(cleaned) + 1):
             for batches in _batches(segment):
                 for batch in batches:
@@ -149,6 +162,15 @@ class Compactor:
         segments[place : place + len(group)] = [new]
         self._options.on_durable(new.name, new.durable_bytes)
         self._gone += before - new.size
+
+
+def _pass_over(segment: Segment, newest: Newest) -> int:
+    """Learn of a clean file where each producer's last batch is; return how many bytes were read."""
+    count = 0
+    for batch in segment.headers(segment.base_offset):
+        newest.pass_over(batch.payload)
+        count += 1
+    return count * HEADER_BYTES
 
 
 def _write(

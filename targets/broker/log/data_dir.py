@@ -68,12 +68,14 @@ class DataDir:
             on_durable=on_durable,
             before_cut=self._before_cut,
             before_start=self._keep_start,
+            after_cleaning=self._keep_clean,
             producers_max=producers_max,
             files=OpenFiles(files_open_max),
         )
         self._points_on_disk: dict[TopicPartition, int] = {}
         self._high_watermarks_on_disk: dict[TopicPartition, int] = {}
         self._starts_on_disk: dict[TopicPartition, int] = {}
+        self._clean_on_disk: dict[TopicPartition, int] = {}
 
     def create_log(self, tp: TopicPartition, topic_id: int = NO_TOPIC_ID) -> FileLog:
         """
@@ -130,17 +132,21 @@ class DataDir:
         *,
         high_watermarks: Mapping[TopicPartition, int],
         starts: Mapping[TopicPartition, int],
+        clean_to: Mapping[TopicPartition, int],
     ) -> dict[TopicPartition, Recovery]:
         """Open the log of every partition directory; `known` has an entry for each, checkpoints may have more."""
         recoveries = {}
         self._high_watermarks_on_disk, self._starts_on_disk = dict(high_watermarks), dict(starts)
+        self._clean_on_disk = dict(clean_to)
         self._points_on_disk = {
             tp: of_log.recovery_point for tp, of_log in known.items() if of_log.recovery_point is not None
         }
         for tp, of_log in known.items():
             self.logs[tp], recoveries[tp] = open_log(tp, self.path / str(tp), of_log, self._options)
-            # The next start must not trust a log up to its old recovery point if recovery cut it below.
+            # The next start must not trust a log up to its old recovery point if recovery cut it below, nor take
+            # for clean what is appended where clean records were.
             self._lower_recovery_point(tp, self.logs[tp].recovery_point)
+            self._lower_clean(tp, self.logs[tp].end_offset)
         return recoveries
 
     def _live(self) -> dict[TopicPartition, FileLog]:
@@ -149,6 +155,7 @@ class DataDir:
     def _forget(self, tp: TopicPartition) -> None:
         """Remove a partition that has no log from the checkpoints of offsets, durably."""
         self._lower_recovery_point(tp, 0)
+        self._lower_clean(tp, 0)
         if self._high_watermarks_on_disk.pop(tp, None) is not None:
             self._write(checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks_on_disk)
         if self._starts_on_disk.pop(tp, None) is not None:
@@ -157,6 +164,7 @@ class DataDir:
     def _before_cut(self, tp: TopicPartition, offset: int) -> None:
         """Lower what the checkpoints say of a log that is about to end at an offset, durably."""
         self._lower_recovery_point(tp, offset)
+        self._lower_clean(tp, offset)
         if self._starts_on_disk.get(tp, 0) > offset:
             self._keep_start(tp, offset)
 
@@ -164,6 +172,18 @@ class DataDir:
         """Write down where a log starts, durably: else the next start would find what lies below again."""
         self._starts_on_disk[tp] = offset
         self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
+
+    def _keep_clean(self, tp: TopicPartition, offset: int) -> None:
+        """Write down how far a log is compacted, durably: the next start compacts what lies behind."""
+        if self._clean_on_disk.get(tp, 0) != offset:
+            self._clean_on_disk[tp] = offset
+            kept = {each: to for each, to in self._clean_on_disk.items() if to}
+            self._clean_on_disk = kept
+            self._write(checkpoint.CLEANED_FILE, kept)
+
+    def _lower_clean(self, tp: TopicPartition, offset: int) -> None:
+        if self._clean_on_disk.get(tp, 0) > offset:
+            self._keep_clean(tp, offset)
 
     def _lower_recovery_point(self, tp: TopicPartition, offset: int) -> None:
         if self._points_on_disk.get(tp, 0) > offset:
@@ -229,6 +249,7 @@ def open_data_dir(
     high_watermarks = _read(path / checkpoint.HIGH_WATERMARKS_FILE, notes)
     points = _read(path / checkpoint.RECOVERY_POINTS_FILE, notes)
     starts = _read(path / checkpoint.LOG_STARTS_FILE, notes)
+    clean_to = _read(path / checkpoint.CLEANED_FILE, notes)
     words = tuple(note.partition(":")[0] for note in notes)
     data = DataDir(
         path,
@@ -245,12 +266,14 @@ def open_data_dir(
                 recovery_point=points.get(tp),
                 log_start=max(0, starts.get(tp, 0)),
                 high_watermark=high_watermarks.get(tp, 0),
+                clean_to=max(0, clean_to.get(tp, 0)),
                 notes=words,
             )
             for tp in _partitions(path)
         },
         high_watermarks=high_watermarks,
         starts=starts,
+        clean_to=clean_to,
     )
     return OpenedData(
         data=data,

@@ -64,6 +64,7 @@ class FileLog:
         recovery_point: int,
         options: LogOptions,
         new_names: bool,
+        clean_to: int = 0,
         topic_id: int = NO_TOPIC_ID,
     ) -> None:
         assert segments, f"{directory}: no segment"
@@ -81,7 +82,7 @@ class FileLog:
         self._files_changed = new_names
         self._directory_new = new_names
         self._epochs_dirty = new_names and self._epochs_path.exists()
-        self._compactor = Compactor(directory, options)
+        self._compactor = Compactor(directory, options, min(clean_to, self._end))
 
     @staticmethod
     def create(tp: TopicPartition, directory: Path, options: LogOptions, *, start_offset: int = 0) -> FileLog:
@@ -256,7 +257,10 @@ class FileLog:
     def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
         """Go on with a cleaning of the closed files that end at an offset or before, or begin one."""
         with whole(self.tp, "a cleaning"):
-            return self._compactor.clean(self._segments, upto, delete_retention_ms, bytes_max)
+            done = self._compactor.clean(self._segments, upto, delete_retention_ms, bytes_max)
+            if done.upto >= 0:
+                self._options.after_cleaning(self.tp, done.upto)
+            return done
 
     # --- truncate ------------------------------------------------------------------------------------------
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
@@ -276,7 +280,8 @@ class FileLog:
         self._segments[self._segment_at(offset)].index.require(offset)
         with whole(self.tp, "a truncation"):
             self._options.before_cut(self.tp, offset)
-            if self._compactor.abandon(offset):
+            past = self._compactor.abandon(offset)
+            if past:
                 leo = LeoAfterCut.PHYSICAL
             while self._segments[-1].base_offset > offset:
                 self._remove_last_segment()
@@ -288,6 +293,9 @@ class FileLog:
             self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
             self._start = min(self._start, self._end)
             self.recovery_point = min(self.recovery_point, self._end)
+            if past:
+                self._compactor.lower(self._end)
+                self._options.after_cleaning(self.tp, self._end)
         return self._end
 
     def truncate_fully(self, offset: int) -> None:

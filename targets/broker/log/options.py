@@ -25,6 +25,10 @@ def _ignore_start(_tp: TopicPartition, _offset: int) -> None:
     """Do nothing: no file keeps the log's start."""
 
 
+def _ignore_cleaning(_tp: TopicPartition, _offset: int) -> None:
+    """Do nothing: no file keeps how far the log is clean."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
     """
@@ -37,6 +41,8 @@ class LogOptions:
             relative to the data directory. A smaller length than before means that the file was truncated.
         before_cut: called with (tp, offset) before records at or past `offset` are removed.
         before_start: called with (tp, offset) before the log's start moves up to `offset`; makes that durable.
+        after_cleaning: called with (tp, offset) when the log is clean up to `offset`, not further; makes that
+            durable.
         producers_max: of so many idempotent producers recovery finds the last batches.
         files: those that are open, of all logs of a data directory.
     """
@@ -46,5 +52,6 @@ class LogOptions:
     on_durable: Callable[[str, int], None] = _ignore_durable
     before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
     before_start: Callable[[TopicPartition, int], None] = _ignore_start
+    after_cleaning: Callable[[TopicPartition, int], None] = _ignore_cleaning
     producers_max: int = Limits().producers_max
     files: OpenFiles = field(default_factory=OpenFiles)

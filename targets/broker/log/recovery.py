@@ -41,6 +41,7 @@ class Known:
 
     Attributes:
         recovery_point: None if unknown: then the whole log is scanned.
+        clean_to: how far the log was compacted.
         notes: the files that could not be read; they join the Recovery's reason.
     """
 
@@ -48,6 +49,7 @@ class Known:
     recovery_point: int | None = None
     log_start: int = 0
     high_watermark: int = 0
+    clean_to: int = 0
     notes: tuple[str, ...] = ()
 
 
@@ -96,6 +98,7 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         recovery_point=segments[-1].next_offset if loaded.clean else loaded.recovery_point,
         options=options,
         new_names=not loaded.clean,
+        clean_to=known.clean_to,
         topic_id=topic_id,
     )
     batch_epochs, batch_ends = log.epoch_runs(log.recovery_point if file_epochs else log.start_offset)

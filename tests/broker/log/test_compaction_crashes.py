@@ -21,6 +21,7 @@ from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.log_port import LeoAfterCut
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.log import FileLog, LogOptions, checkpoint
+from targets.broker.log.data_dir import OpenedData, open_data_dir
 from targets.broker.log.recovery import Known, open_log
 from tests.broker.log.batches import TP, new_log
 from tests.broker.log.keyed import Pair, append, clean_all, held
@@ -95,20 +96,35 @@ def test_crash_at_any_byte_of_a_cleaned_file_leaves_the_log_as_it_was(tmp_path: 
 
 # --- whatever is done --------------------------------------------------------------------------------------------
 KEYS = st.sampled_from(["a", "b", "c", None])
-VALUES = st.sampled_from(["1", "2", "3", "4"])
+VALUES = st.sampled_from(["1", "2", "3", "4", None])
 
 
 class CompactedLog(RuleBasedStateMachine):
-    """A log with its epochs, of which the model knows the records, and where each epoch began."""
+    """
+    A log with its epochs, of which the model knows the records, and where each epoch began.
+
+    Its data directory says how far it is clean: below that no key has two records.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.log = new_log(self.folder / "0", segment_bytes=SEGMENT_BYTES)
+        self.data = self.opened("0").data
+        self.log = self.data.create_log(TP)
+        self.log.write_epochs((), flush=True)
         self.cache = EpochCache(RULES)
         self.epoch, self.lives = 1, 0
         self.records: dict[int, Pair] = {}
         self.epochs: dict[int, int] = {}
+
+    def opened(self, name: str) -> OpenedData:
+        """Open a copy of the data directory."""
+        return open_data_dir(self.folder / name, segment_bytes=SEGMENT_BYTES)
+
+    @property
+    def clean_to(self) -> int:
+        """How far the log is clean, by the file."""
+        return checkpoint.read_offsets(self.data.path / checkpoint.CLEANED_FILE).get(TP, 0)
 
     def held(self) -> dict[int, Pair]:
         """Return what the log holds, without what is below its start and in the same batch or file."""
@@ -132,17 +148,21 @@ class CompactedLog(RuleBasedStateMachine):
     def roll(self) -> None:
         self.log.roll()
 
-    @rule(share=st.floats(0, 1), step=st.sampled_from([1, 100, ALL]))
-    def clean(self, share: float, step: int) -> None:
-        done = self.log.clean(round(share * self.log.end_offset), 10**9, step)
+    @rule(share=st.floats(0, 1), step=st.sampled_from([1, 100, ALL]), retention_ms=st.sampled_from([0, 10**9]))
+    def clean(self, share: float, step: int, retention_ms: int) -> None:
+        """A tombstone of what is clean may go; one cleaning may have many steps, each with another retention."""
+        before = self.clean_to
+        done = self.log.clean(round(share * self.log.end_offset), retention_ms, step)
         newest = {key: offset for offset, (key, _) in self.records.items()}
         last = {
-            offset: pair for offset, pair in self.records.items() if pair[0] is None or newest[pair[0]] == offset
+            offset: (key, value)
+            for offset, (key, value) in self.records.items()
+            if key is None or (newest[key] == offset and (value is not None or offset >= before))
         }
         found = self.held()
         assert last.items() <= found.items() <= self.records.items()
-        keys = [key for offset, (key, _) in found.items() if offset < done.upto and key is not None]
-        assert len(keys) == len(set(keys))
+        assert done.upto in (-1, self.clean_to)
+        assert done.upto >= 0 or before == self.clean_to
         self.records = found
 
     @precondition(lambda self: self.log.end_offset > self.log.start_offset)
@@ -174,14 +194,16 @@ class CompactedLog(RuleBasedStateMachine):
     def crash(self, share: float) -> None:
         """Kill the process; of a file that was being written only a part is there."""
         self.lives += 1
-        old, end, start = self.log, self.log.end_offset, self.log.start_offset
-        copy = shutil.copytree(old.directory, self.folder / str(self.lives) / old.directory.name)
+        old, end, start = self.data, self.log.end_offset, self.log.start_offset
+        copy = shutil.copytree(old.path, self.folder / str(self.lives))
         old.close()
-        for path in copy.glob("*.cleaned"):
+        for path in copy.glob("*/*.cleaned"):
             data = path.read_bytes()
             path.write_bytes(data[: round(share * len(data))])
-        options = LogOptions(segment_bytes=SEGMENT_BYTES)
-        self.log, found = open_log(TP, copy, Known(clean=False, log_start=start), options)
+        torn = f"0\n1\n{TP.topic} 0 {10**6}\n"
+        (copy / f"{checkpoint.CLEANED_FILE}.tmp").write_text(torn[: round(share * len(torn))])
+        again = self.opened(str(self.lives))
+        self.data, (self.log, found) = again.data, again.logs[TP]
         assert found.reason in ("clean", "below-log-start")  # an end in a gap, and a start there, are forgotten
         bounds = self.log.start_offset, self.log.end_offset
         self.cache = recovered_cache(
@@ -195,6 +217,12 @@ class CompactedLog(RuleBasedStateMachine):
     @invariant()
     def records_are_there(self) -> None:
         assert self.held() == self.records
+
+    @invariant()
+    def what_is_said_to_be_clean_has_one_record_of_each_key(self) -> None:
+        assert self.clean_to <= self.log.end_offset
+        keys = [key for offset, (key, _) in self.records.items() if offset < self.clean_to and key is not None]
+        assert len(keys) == len(set(keys))
 
     @invariant()
     def epochs_end_where_they_did(self) -> None:
