@@ -217,7 +217,12 @@ class RunningCluster:
             seen = self._metadata()
             return len(seen.brokers) == len(self._names) and seen.controller_id >= 0
 
-        self._await(complete, f"{len(self._names)} brokers and a controller")
+        self._await(complete, f"{len(self._names)} brokers and a controller", WHOLE_S_MAX)
+
+    def await_registered(self, broker: int) -> None:
+        """Wait until a broker that was started is in ZooKeeper: it has opened its logs, and serves."""
+        path = f"{_ROOT}/brokers/ids/{broker}"
+        self._await(lambda: owner_of(self.zookeeper, path) is not None, f"broker {broker} registered", WHOLE_S_MAX)
 
     def end(self) -> None:
         """Stop every broker, and wait until it has ended."""
