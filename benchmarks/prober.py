@@ -28,7 +28,7 @@ _PART: Final = struct.Struct(">ihqq")  # partition, error, timestamp, offset
 ANSWER_S_MAX: Final = 60.0
 # Between two rounds: often enough to tell a tenth of a second, and seldom enough to cost the brokers little.
 ROUND_S: Final = 0.1
-# Of many partitions: a broker takes some ten microseconds for each, and a tenth of its time is to go into it at most.
+# For each of many: a broker takes some microseconds, and a tenth of its time is to go into it at most.
 PARTITION_S: Final = 0.000_05
 # Of one request; a broker answers so many in some milliseconds.
 ASKED_MAX: Final = 2_000

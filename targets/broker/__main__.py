@@ -32,9 +32,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _log_to_stderr() -> None:
-    """Log without what no line shows: who logs, from which thread. A failover logs some lines for each partition."""
+    """Log without looking up what no line shows: a failover logs some lines for each partition."""
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # noqa: SLF001 (the documented way)
+    logging._srcfile = None
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )

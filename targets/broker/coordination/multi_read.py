@@ -81,4 +81,4 @@ def read_together(client: KazooClient, paths: Sequence[str]) -> None:
     """Send the reads; the handler's linked callback gets a list of what `deserialize` returns."""
     request = MultiRead(tuple(client.chroot + path for path in paths))
     # kazoo's public calls are each such a request of its own.
-    client._call(request, client.handler.async_result())  # noqa: SLF001
+    client._call(request, client.handler.async_result())
