@@ -22,7 +22,7 @@ from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, 
 from harness.cluster.partition import NOTED, Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, UNREACHED, Effect
-from harness.events import Event, Printed
+from harness.events import Event, Installed, Printed
 from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
@@ -175,6 +175,23 @@ class Cluster:
         session = self.zookeeper_view.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
         return f"registered in session 0x{session:x}{before}"
+
+    def install(self, name: str, protocol: str) -> None:
+        """
+        Have a node follow another protocol from its next start on, on the same disk.
+
+        Changes of rules that the run was asked for are of its own protocol, and not of this one.
+
+        Raises:
+            PreconditionError: the node runs.
+            UsageError: the target has no such protocol.
+        """
+        if name not in self.down:
+            raise PreconditionError(f"install {protocol} on {name}: it runs; expected a node that is down")
+        own = protocol.removeprefix(f"{self.target.name}:")
+        rules = self.target.rules(own, ())
+        self.host.install(name, own, rules)
+        self.record("runner", OpType.INFO, Installed(node=name, protocol=own, rules=rules))
 
     def _await_alive(self, name: str, condition: Callable[[], bool], what: str) -> None:
         """Wait for a condition of a starting node; raise PreconditionError at once if its process ends."""
