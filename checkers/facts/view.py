@@ -195,10 +195,11 @@ def newest_counts(ops: Sequence[Op]) -> bool:
     """
     Return True if the last epoch of a checkpoint is the one in which its broker leads or appends.
 
-    Where older entries win against a new one that contradicts them, it need not be.
+    Where older entries win against a new one that contradicts them, it need not be; nor where a broker followed a
+    protocol without epochs for a while.
     """
     setup = setup_of(ops)
-    if setup is None:
+    if setup is None or "epochs" not in setup.rules:
         return False
     return setup.rules.get("newest_epoch_wins") == "yes" or setup.rules.get("epoch_assigned_on_lead") == "no"
 

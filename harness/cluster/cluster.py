@@ -31,6 +31,10 @@ from harness.workload.plan import ChurnPlan, Place
 
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
+# In place of a protocol's name: the run's own.
+OWN: Final = "own"
+# Between a program and the older protocol that it is to speak; alone before the latter, the program is the run's.
+SPEAKS_AS: Final = "@"
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
 
 
@@ -180,7 +184,10 @@ class Cluster:
         """
         Have a node follow another protocol from its next start on, on the same disk.
 
-        Changes of rules that the run was asked for are of its own protocol, and not of this one.
+        Changes of rules that the run was asked for are of its own protocol, and of no other.
+
+        Args:
+            protocol: a name of the target's; OWN for the run's, or `@kip101` for that which speaks as that one.
 
         Raises:
             PreconditionError: the node runs.
@@ -188,10 +195,24 @@ class Cluster:
         """
         if name not in self.down:
             raise PreconditionError(f"install {protocol} on {name}: it runs; expected a node that is down")
-        own = protocol.removeprefix(f"{self.target.name}:")
-        rules = self.target.rules(own, ())
-        self.host.install(name, own, rules)
-        self.record("runner", OpType.INFO, Installed(node=name, protocol=own, rules=rules))
+        found, rules = self._named_protocol(protocol)
+        self.host.install(name, found, rules)
+        self.record("runner", OpType.INFO, Installed(node=name, protocol=found, rules=rules))
+
+    def _named_protocol(self, protocol: str) -> tuple[str, Mapping[str, str]]:
+        if protocol == OWN:
+            return self.protocol, self.rules
+        found = f"{self.protocol}{protocol}" if protocol.startswith(SPEAKS_AS) else protocol
+        found = found.removeprefix(f"{self.target.name}:")
+        return found, self.target.rules(found, ())
+
+    def why_not_installed(self, protocol: str) -> str:
+        """Return why the target has no such protocol, "" if it has."""
+        try:
+            self._named_protocol(protocol)
+        except UsageError as error:
+            return str(error)
+        return ""
 
     def _await_alive(self, name: str, condition: Callable[[], bool], what: str) -> None:
         """Wait for a condition of a starting node; raise PreconditionError at once if its process ends."""

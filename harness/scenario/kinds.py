@@ -24,7 +24,7 @@ APIS: Final = (QUESTION, *API_NAMES.values(), ZOOKEEPER_API, ANY)
 NONE: Final = "none"
 _ACKS: Final = {"0": 0, "1": 1, "all": -1}
 # A name of the target's; the target knows which there are.
-_PROTOCOL: Final = re.compile(r"[a-z0-9][a-z0-9.@:-]*")
+_PROTOCOL: Final = re.compile(r"@?[a-z0-9][a-z0-9.@:-]*")
 _MARK: Final = re.compile(r"(end|start)\((\w+)\)")
 
 
@@ -94,7 +94,7 @@ PLACE: Final = Kind(
 )
 PROTOCOL: Final = Kind(
     sign="PROTOCOL",
-    expected=lambda _: "a protocol such as kip101 or kip320@kip101, or a release such as kafka:1.1.1",
+    expected=lambda _: "a protocol: its name, kip320@kip101, @kip101, own, or a release such as kafka:1.1.1",
     read=_protocol,
 )
 CODEC: Final = one_of("|".join(CODEC_NAMES), "a codec", lambda _: CODEC_NAMES)

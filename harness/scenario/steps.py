@@ -146,7 +146,9 @@ class Install(Statement):
     Have these nodes, which are down, follow another protocol from their next start on, on the same disks.
 
     `kip320@kip101` is the program of kip320 that speaks with
-    others as kip101 does (inter.broker.protocol.version).
+    others as kip101 does (inter.broker.protocol.version),
+    `@kip101` the program of the run's protocol that does so,
+    `own` the run's protocol.
     """
 
     protocol: str
