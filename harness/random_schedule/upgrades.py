@@ -26,8 +26,8 @@ from harness.scenario.steps import Act, Inject, Install, Pass, Settle
 
 # How often a wide run has one.
 SHARE: Final = 0.12
-# What the older protocol may be, as a cluster of a newer one speaks it. Not hw: a member of the ISR that cuts its log
-# to its high watermark lacks for a moment what is committed, also when nothing fails (KIP-101, Motivation).
+# What the older protocol may be, as a cluster of a newer one speaks it. Not hw: a member of the ISR that cuts its
+# log to its high watermark lacks for a moment what is committed, also when nothing fails (KIP-101, Motivation).
 OLDER: Final = ("@kip101", "@kip279", "@kip279-2.0.1", "@kip320")
 # How long the cluster stays as it is between the two, in milliseconds.
 STAYS_MS: Final = (5.0, 120.0)
