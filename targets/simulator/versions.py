@@ -109,13 +109,13 @@ class Carrier:
     Decides what becomes of the messages of one world.
 
     Args:
-        rules_of: returns the rules of a node as it runs now.
+        rules_of: returns the rules of a node as it runs now, None for an end that is no broker.
 
     Attributes:
         mixed: whether nodes may have different rules; until then every message stays as it is.
     """
 
-    rules_of: Callable[[str], Rules]
+    rules_of: Callable[[str], Rules | None]
     mixed: bool = False
 
     def _common(self, link: tuple[str, str]) -> Versions | None:
@@ -123,12 +123,14 @@ class Carrier:
         if not self.mixed:
             return None
         one, other = map(self.rules_of, link)
-        return None if one == other else versions_of(one).common(versions_of(other))
+        if one is None or other is None or one == other:
+            return None
+        return versions_of(one).common(versions_of(other))
 
     def epoch_version(self, link: tuple[str, str]) -> int:
         """Return the version of OffsetForLeaderEpoch on a link."""
-        one, other = map(self.rules_of, link)
-        return min(questions_version(one), questions_version(other))
+        known = [rules for rules in map(self.rules_of, link) if rules is not None]
+        return min(map(questions_version, known), default=NOT_KNOWN)
 
     def request(self, link: tuple[str, str], request: Request) -> Request | Answered:
         """Return a request as it arrives, or how it is answered at once because it cannot be sent."""

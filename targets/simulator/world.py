@@ -111,7 +111,7 @@ class World:
         self.clock = Clock(seed)
         self.trace = trace or Trace(Detail.NONE)
         self.session_timeout_ms = session_timeout_ms
-        self.carrier = Carrier(lambda name: self.nodes[name].config.rules)
+        self.carrier = Carrier(lambda name: self.nodes[name].config.rules if name in self.nodes else None)
         witness = Witness(self.carrier.epoch_version)
         self.network = Network(self.clock, randomness.latency if randomness else Latency(), witness)
         self.links = SimLinks(self.network)
