@@ -143,9 +143,10 @@ class _Drawing:
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
-        elif width.wide and profile.only is None and has_upgrades(self._seed):
-            steps = with_upgrades(self._seed, steps, self._nodes)
         clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
+        quiet = width.wide and profile.only is None and not (width.clients.churners or keys)
+        if quiet and has_upgrades(self._seed):
+            steps = with_upgrades(self._seed, steps, self._nodes)
         settings = Settings(
             min_isr=min_isr,
             replica_lag_ms_max=lag or None,

@@ -1,6 +1,7 @@
 """
 Adds a rolling downgrade and upgrade to a schedule: each broker is restarted to speak an older protocol, and later,
-one by one again, its own.
+one by one again, its own. It has neither churned topics, which without an identity take what was meant for their
+predecessors (KIP-516), nor keys, nor records that are deleted by age or size.
 
 A random schedule does not know which protocol is played, so that it goes down first: what a cluster of the older
 protocol has written is on the disks when the upgrade begins. Between two restarts the cluster must be whole, as an
