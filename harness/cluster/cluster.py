@@ -19,6 +19,7 @@ from harness.cluster.churned import ChurnedTopics
 from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
+from harness.cluster.names import OWN, SPEAKS_AS
 from harness.cluster.partition import NOTED, Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, UNREACHED, Effect
@@ -31,10 +32,6 @@ from harness.workload.plan import ChurnPlan, Place
 
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
-# In place of a protocol's name: the run's own.
-OWN: Final = "own"
-# Between a program and the older protocol that it is to speak; alone before the latter, the program is the run's.
-SPEAKS_AS: Final = "@"
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
 
 
