@@ -38,7 +38,7 @@ def test_brokers_speak_the_versions_of_the_protocol_that_they_are_to_speak() -> 
 
 
 @pytest.mark.parametrize(("name", "says"), [
-    ("kip102", "'kip102'; expected one of hw, kip101"),
+    ("kip102", "'kip102': expected one of hw, kip101"),
     ("kip320@kip", "'kip'; expected one of hw, kip101"),
     ("hw@kip101", "hw cannot speak kip101; expected an older one after '@'"),
 ])  # fmt: skip
