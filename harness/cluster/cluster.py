@@ -8,7 +8,7 @@ links and the rest (harness/run/environment.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,6 +19,7 @@ from harness.cluster.churned import ChurnedTopics
 from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
+from harness.cluster.names import OWN, SPEAKS_AS
 from harness.cluster.partition import NOTED, Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, UNREACHED, Effect
@@ -31,10 +32,6 @@ from harness.workload.plan import ChurnPlan, Place
 
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
-# In place of a protocol's name: the run's own.
-OWN: Final = "own"
-# Between a program and the older protocol that it is to speak; alone before the latter, the program is the run's.
-SPEAKS_AS: Final = "@"
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
 
 
@@ -180,9 +177,9 @@ class Cluster:
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
         return f"registered in session 0x{session:x}{before}"
 
-    def install(self, name: str, protocol: str) -> None:
+    def install(self, names: Sequence[str], protocol: str) -> None:
         """
-        Have a node follow another protocol from its next start on, on the same disk.
+        Have nodes follow another protocol from their next start on, on the same disks.
 
         Changes of rules that the run was asked for are of its own protocol, and of no other.
 
@@ -190,14 +187,15 @@ class Cluster:
             protocol: a name of the target's; OWN for the run's, or `@kip101` for that which speaks as that one.
 
         Raises:
-            PreconditionError: the node runs.
+            PreconditionError: one of them runs.
             UsageError: the target has no such protocol.
         """
-        if name not in self.down:
-            raise PreconditionError(f"install {protocol} on {name}: it runs; expected a node that is down")
+        if runs := next((name for name in names if name not in self.down), None):
+            raise PreconditionError(f"install {protocol} on {runs}: it runs; expected a node that is down")
         found, rules = self._named_protocol(protocol)
-        self.host.install(name, found, rules)
-        self.record("runner", OpType.INFO, Installed(node=name, protocol=found, rules=rules))
+        for name in names:
+            self.host.install(name, found, rules)
+            self.record("runner", OpType.INFO, Installed(node=name, protocol=found, rules=rules))
 
     def _named_protocol(self, protocol: str) -> tuple[str, Mapping[str, str]]:
         if protocol == OWN:

@@ -22,7 +22,7 @@ from decimal import Decimal
 from random import Random
 from typing import Final
 
-from harness.cluster.cluster import OWN
+from harness.cluster.names import OWN
 from harness.scenario.steps import Act, Inject, Install, Pass, Settle
 
 # How often a wide run has one.

@@ -48,6 +48,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness import limits
+from harness.cluster.names import OWN, SPEAKS_AS
 from harness.cluster.settings import Settings, read_settings
 from harness.effect import RENAMED_FAULTS
 from harness.input_file import read_text
@@ -228,6 +229,7 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
     places = [(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps]
     check_order(places)
     check_records(places, expectations)
+    _check_installed(places, known)
     _check_sent_once(steps, where)
     return Scenario(
         name=name,
@@ -343,6 +345,16 @@ def _expect(expectations: dict[str, tuple[str, str]], line: RawLine, names: Name
                 f"{line.where}: {variant} has the expectation {expectations[variant][1]!r} already; expected one"
             )
         expectations[variant] = (line.where, outcome.strip())
+
+
+def _check_installed(steps: Sequence[tuple[str, Act]], known: Variants | None) -> None:
+    """Check that every protocol which is installed exists, but for those that depend on the run's own."""
+    for where, act in steps:
+        if isinstance(act, Install) and known is not None and act.protocol[0] != SPEAKS_AS and act.protocol != OWN:
+            try:
+                known.change(act.protocol, ())
+            except UsageError as error:
+                raise UsageError(f"{where}: {error}") from error
 
 
 def _check_sent_once(steps: Sequence[Step], where: str) -> None:

@@ -221,8 +221,7 @@ class Play:
                 with self.cluster.naming(place):
                     self.fault_steps.inject(self.faults[fault], nodes)
             case Install(protocol, nodes):
-                for name in nodes:
-                    self.cluster.install(name, protocol)
+                self.cluster.install(nodes, protocol)
             case Settle():
                 self._settle()
             case _:

@@ -6,7 +6,18 @@ import pytest
 
 from harness.model import UsageError
 from targets.broker.core.rules import PROTOCOLS
-from targets.kafka.releases import Entry, allowed, entries, older, release_of, releases, version
+from targets.kafka.releases import (
+    FORMAT,
+    SPEAKS,
+    Entry,
+    allowed,
+    entries,
+    older,
+    release_of,
+    releases,
+    spoken_entry,
+    version,
+)
 
 ASKED_FOR = ("0.10.2.2", "0.11.0.3", "1.1.1", "2.0.0", "2.0.1", "2.1.1", "2.8.2", "3.9.1")
 
@@ -77,3 +88,28 @@ def test_version_that_is_none_is_refused() -> None:
 def test_unknown_release_is_refused_with_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"unknown release of Apache Kafka '3\.9\.2'.*Did you mean '3\.9\.1'"):
         release_of("3.9.2")
+
+
+@pytest.mark.parametrize(("name", "properties", "models"), [
+    ("3.9.1@2.1", {SPEAKS: "2.1"}, "kip320"),
+    ("0.11.0.3@0.10.2", {SPEAKS: "0.10.2", FORMAT: "0.10.2"}, "hw"),
+])  # fmt: skip
+def test_a_release_may_speak_as_an_older_one_without_a_column_of_its_own(
+    name: str, properties: dict[str, str], models: str
+) -> None:
+    """Source: Apache Kafka's upgrade notes: inter.broker.protocol.version first stays as it was."""
+    found = spoken_entry(name)
+    assert found is not None
+    assert (properties, models) == (found.properties, found.models)
+    assert name not in entries()
+
+
+def test_a_column_of_the_tables_is_what_it_is_there() -> None:
+    assert entries()["2.1.1@1.1"] is spoken_entry("2.1.1@1.1")
+    assert spoken_entry("no release") is None
+
+
+@pytest.mark.parametrize("name", ["0.11.0.3@2.1", "9.9@2.1", "3.9.1@0.8", "3.9.1@new"])
+def test_a_release_that_cannot_speak_so_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="expected"):
+        spoken_entry(name)

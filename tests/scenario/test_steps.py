@@ -35,6 +35,8 @@ cut A -> zookeeper close
 cut A <-> B
 delay answers Fetch A -> B 0.020
 double LeaderAndIsr * -> A
+install kip320@kip101 on A B
+install own on A
 settle
 heal all
 heal A -> B

@@ -21,6 +21,7 @@ from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.links import SimLinks
 from targets.simulator.network import Latency, Network
 from targets.simulator.pipe import ANSWERS, REQUESTS, Frame, Pipe
+from targets.simulator.versions import questions_version
 from targets.simulator.witness import Witness
 from tests.events.as_recorded import into
 
@@ -49,7 +50,9 @@ class Room:
 
     def __init__(self, protocol: str = "kip101", *, latency: Latency | None = None, seed: int = 0) -> None:
         self.clock = Clock(seed)
-        self.network = Network(self.clock, latency or Latency(), Witness(PROTOCOLS[protocol]))
+        self.network = Network(
+            self.clock, latency or Latency(), Witness(lambda _: questions_version(PROTOCOLS[protocol]))
+        )
         self.links = SimLinks(self.network)
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.network.record = into(self.told)

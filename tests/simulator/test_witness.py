@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from targets.broker.core.rules import PROTOCOLS
-from targets.simulator.witness import epoch_version
+from targets.simulator.versions import questions_version
 from tests.simulator.ends import Room, end_of, fetch, question
 
 PLACE = {"link": ["A", "B"], "topic": "log", "partition": 0}
@@ -54,4 +54,4 @@ def test_clients_are_not_overheard() -> None:
     ("protocol", "version"), [("kip101", 0), ("kip279", 1), ("kip279-2.0.1", 1), ("kip320", 2), ("kip380", 4)]
 )
 def test_version_of_the_question_is_the_releases(protocol: str, version: int) -> None:
-    assert version == epoch_version(PROTOCOLS[protocol])
+    assert version == questions_version(PROTOCOLS[protocol])

@@ -25,6 +25,7 @@ from targets.simulator.links import SimLinks
 from targets.simulator.network import Latency, Network
 from targets.simulator.pipe import Frame, Pipe
 from targets.simulator.session import ZkClient
+from targets.simulator.versions import questions_version
 from targets.simulator.witness import Witness
 from targets.simulator.zookeeper import SESSION_FIRST, Ending, ZooKeeper
 
@@ -89,7 +90,7 @@ class Room:
 
     def __init__(self, seed: int = 0) -> None:
         self.clock = Clock(seed)
-        self.network = Network(self.clock, Latency(), Witness(PROTOCOLS["kip101"]))
+        self.network = Network(self.clock, Latency(), Witness(lambda _: questions_version(PROTOCOLS["kip101"])))
         self.links = SimLinks(self.network)
         self.server = ZooKeeper(self.clock, self.network, TIMEOUT_MS)
         self.network.ends["zookeeper"] = self.server

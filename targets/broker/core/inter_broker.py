@@ -48,7 +48,8 @@ def protocol_rules(name: str) -> Rules:
     ladder = list(PROTOCOLS)
     for each in (program, version) if at else (program,):
         if each not in PROTOCOLS:
-            raise ValueError(f"protocol {name!r}: {each!r}; expected one of {', '.join(PROTOCOLS)}")
+            part = f"{each!r}; " if at else ""
+            raise ValueError(f"protocol {name!r}: {part}expected one of {', '.join(PROTOCOLS)}")
     own = PROTOCOLS[program]
     if not at:
         return own

@@ -251,6 +251,23 @@ def test_entries_past_the_end_do_not_hide_what_the_batches_say() -> None:
     assert recovered_cache(V11, [(0, 0), (7, 9)], [(0, 0), (1, 3)], 0, 5).entries == [(0, 0), (1, 3)]
 
 
+@pytest.mark.parametrize(("file", "batches", "expected"), [
+    # Batches without an epoch stand where the checkpoint says that epoch 2 begins.
+    ([(0, 0), (2, 5)], [(0, 0), (-1, 4)], []),
+    ([(0, 0), (2, 5)], [(0, 0), (-1, 4), (7, 8)], [(7, 8)]),
+    # What began after them is right, also where what was before them is not known any more.
+    ([(0, 0), (7, 8)], [(0, 0), (-1, 4), (7, 8)], [(7, 8)]),
+    # The batch at 4 is of epoch 3, copied without a note of it: epoch 2 begins nowhere.
+    ([(0, 0), (2, 5)], [(0, 0), (3, 4)], [(0, 0), (3, 4)]),
+])  # fmt: skip
+def test_what_a_broker_without_epochs_has_left_of_a_checkpoint_is_not_believed(
+    file: list[tuple[int, int]], batches: list[tuple[int, int]], expected: list[tuple[int, int]]
+) -> None:
+    """Source: KIP-101, Compatibility, Deprecation, and Migration Plan; KAFKA-7897."""
+    for rules in (V11, V21):
+        assert expected == recovered_cache(rules, file, batches, 0, 9).entries
+
+
 def test_step_4_4_to_the_letter_resets_the_last_epoch_to_the_answer() -> None:
     """Source: KIP-101 step 4.4: "it resets its last Leader Epoch Sequence to be the leader's LastOffset"."""
     letter = EpochCache(replace(V11, epoch_cut=EpochCut.PAST), [EpochEntry(0, 0), EpochEntry(2, 11)])

@@ -368,7 +368,7 @@ def test_old_protocol_keeps_no_epochs_of_a_log_that_has_some() -> None:
     bench = Bench("hw")
     log = log_of((0, 2))
     bench.start((log, recovery(log)))
-    assert (bench.replica.epochs.entries, log.epoch_writes) == ([], [])
+    assert (bench.replica.epochs.entries, log.epoch_writes) == ([], [([], True, 2)])
 
 
 @pytest.mark.parametrize(("checkpoint", "start", "expected"), [(9, 0, 2), (1, 0, 1), (0, 1, 1)])
