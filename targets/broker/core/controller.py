@@ -186,7 +186,8 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         mine = changes
         if tp in unhandled:
             mine = replace(changes, returned=returned | (unhandled[tp] & live.keys()))
-        decision = _decision(core, replicas, state, mine.returned, unclean=tp in unclean)
+        may_be_unclean = tp in unclean or core.config_of(tp.topic).unclean_election
+        decision = _decision(core, replicas, state, mine.returned, unclean=may_be_unclean)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         step = moving.step_of(tp, state) if decision is None else None
@@ -273,7 +274,7 @@ def _decision(
     *,
     unclean: bool,
 ) -> election.Decision | None:
-    live, unclean = core.state.controller.live, unclean or core.config.unclean_election
+    live = core.state.controller.live
     if state is None:
         return election.init_leader(replicas, live)
     return election.decide(state, replicas, live, returned, core.rules, unclean_election=unclean)

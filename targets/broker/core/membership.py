@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import office, readable, replicas
+from targets.broker.core import office, readable, replicas, topic_configs
 from targets.broker.core.events import Exit
 from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
@@ -80,7 +80,9 @@ def on_session(core: Core, session: int) -> None:
     """Start again in a new session; without a session, drop everything that came from ZooKeeper."""
     core.state.session = session
     core.state.registered, core.state.registration = False, 0
-    for key in [key for key in core.state.timers if key[0] in ("register", "startup", "paths", "office")]:
+    for key in [
+        key for key in core.state.timers if key[0] in ("register", "startup", "paths", "configs", "office")
+    ]:
         core.state.timers.drop(key)
     office.resign(core)
     create_paths(core)
@@ -101,7 +103,16 @@ def create_paths(core: Core) -> None:
             ZkCreate(path=BROKER_TOPICS),
             ZkCreate(path=ADMIN),
             ZkCreate(path=CONTROLLER_EPOCH, data=b"0"),
+            *topic_configs.beginning(),
         )
+
+
+def on_paths(core: Core, results: tuple[ZkResult, ...]) -> None:
+    """Register once it is known what topics have of their own; their names were read last."""
+    if ZkError.LOST in results:
+        core.after_ms(("paths",), core.config.register_backoff_ms)
+    elif topic_configs.on_names(core, results[-1], starting=True):
+        register(core)
 
 
 def register(core: Core) -> None:
