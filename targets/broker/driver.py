@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import PurePath
 
+from targets.broker.checkpoints import Checkpoints
 from targets.broker.config import Driver as Settings
 from targets.broker.connections import Connections, Listener
 from targets.broker.coordination.client import Coordination
@@ -112,6 +113,7 @@ class Driver:
         self._done: asyncio.Future[str] | None = None
         self._asked = ""  # why it is leaving
         self._data: DataDir | None = None
+        self._checkpoints: Checkpoints | None = None
         self._broker = Broker(config, self)
         self._peer_rows = peer_rows(config.protocol, config.rules)
         self._client_rows = client_rows(config.protocol, config.rules)
@@ -158,7 +160,11 @@ class Driver:
             (Listener("the clients' listener", self._client_rows, clients), self._settings.listen_client),
             (Listener("the brokers' listener", self._peer_rows, brokers), self._settings.listen_internal),
         )
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="long-requests") as worker:
+        with (
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="long-requests") as worker,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints") as writer,
+        ):
+            self._checkpoints = Checkpoints(opened.data, writer, self._on_durable, self._fail)
             self._common = Common(
                 post=self.post,
                 connections=self._connections,
@@ -249,20 +255,27 @@ class Driver:
             while self._events:
                 self._take(self._events.popleft())
         except Exception as error:
-            log.exception("the broker cannot go on")
-            self._witness.emit("ended", {"reason": reason_of(error)})
-            self.stop(reason_of(error))
+            self._fail(error)
         finally:
             self._stepping = False
+
+    def _fail(self, error: BaseException) -> None:
+        """End, as the broker cannot go on."""
+        log.error("the broker cannot go on", exc_info=error)
+        self._witness.emit("ended", {"reason": reason_of(error)})
+        self.stop(reason_of(error))
 
     def _take(self, event: Event) -> None:
         if isinstance(event, ZkAnswered) and event.tag in self._resolving:
             self._resolved(event)
             return
+        assert self._data is not None, "a step before the disk is open"
         failed: Exception | None = None
         try:
             room, wall_ms = self._connections.memory.room_for_answers(), time.time_ns() // NS_PER_MS
-            self._broker.step(time.monotonic_ns(), event, room, wall_ms=wall_ms)
+            # What the step has promised is durable before any of its effects.
+            with self._data.together():
+                self._broker.step(time.monotonic_ns(), event, room, wall_ms=wall_ms)
         except IN_DOUBT:
             raise
         except Exception as error:
@@ -304,8 +317,8 @@ class Driver:
             case ZkAsk(tag=tag, ops=ops):
                 self._coordination.ask(tag, ops)
             case WriteHighWatermarks(high_watermarks=high_watermarks):
-                assert self._data is not None, "a checkpoint before the disk is open"
-                self._data.write_high_watermarks(dict(high_watermarks))
+                assert self._checkpoints is not None, "a checkpoint before the disk is open"
+                self._checkpoints.write(dict(high_watermarks))
             case Flush():
                 self._flush(effect)
             case Arm(at_ns=at_ns):

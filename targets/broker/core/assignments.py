@@ -99,7 +99,9 @@ def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:
 
 
 def encode_elections(
-    wanted: dict[TopicPartition, int], moves: Mapping[TopicPartition, tuple[int, ...]] = _NO_MOVES
+    wanted: dict[TopicPartition, int],
+    moves: Mapping[TopicPartition, tuple[int, ...]] = _NO_MOVES,
+    leaving: Iterable[int] = (),
 ) -> bytes:
     """
     Encode what an operator asks for, in one node.
@@ -107,6 +109,7 @@ def encode_elections(
     Args:
         wanted: partition -> the ISR member that should lead.
         moves: partition -> the replicas that it should have.
+        leaving: the brokers that are about to end, and are to leave every ISR that has another member.
     """
     raw: dict[str, Any] = {
         "elections": [{"topic": tp.topic, "partition": tp.partition, "leader": b} for tp, b in wanted.items()]
@@ -115,6 +118,8 @@ def encode_elections(
         raw["moves"] = [
             {"topic": tp.topic, "partition": tp.partition, "replicas": list(of)} for tp, of in moves.items()
         ]
+    if brokers := sorted({*leaving}):
+        raw["leaving"] = brokers
     return json.dumps(raw).encode()
 
 
@@ -122,10 +127,13 @@ def encode_beside(
     there: bytes | None,
     wanted: Mapping[TopicPartition, int] = _NO_ELECTIONS,
     moves: Mapping[TopicPartition, tuple[int, ...]] = _NO_MOVES,
+    leaving: Iterable[int] = (),
 ) -> bytes:
     """Encode what an operator asks for beside what stands in the node, None for none: nobody has taken it yet."""
     asked = there or b""
-    return encode_elections({**decode_elections(asked), **wanted}, {**decode_moves(asked), **moves})
+    return encode_elections(
+        {**decode_elections(asked), **wanted}, {**decode_moves(asked), **moves}, decode_leaving(asked) | {*leaving}
+    )
 
 
 def decode_elections(data: bytes) -> dict[TopicPartition, int]:
@@ -150,3 +158,12 @@ def decode_moves(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
         }
     except MISREAD:
         return {}
+
+
+def decode_leaving(data: bytes) -> frozenset[int]:
+    """Decode the brokers that are about to end; none if the node holds something else."""
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        return frozenset(_brokers(raw.get("leaving", ())))
+    except MISREAD:
+        return frozenset()

@@ -426,7 +426,7 @@ def _checkpoint(core: Core) -> None:
     core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
     current = {
         tp: replica.high_watermark
-        for tp, replica in sorted(core.state.replicas.items())
+        for tp, replica in core.state.replicas.items()
         if replica.role is not Role.NONE or replica.log.end_offset
     }
     if current != core.state.checkpointed:

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from targets.broker.core import command_queue, commands, election, elections, readable, reassignment, state_writes
-from targets.broker.core.assignments import Move, decode_elections, decode_moves
+from targets.broker.core.assignments import Move, decode_elections, decode_leaving, decode_moves
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Changes, Decided, Seen, Write
 from targets.broker.core.fences import topic_id_of
@@ -122,7 +122,10 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         core.ask(AwaitWishesTaken(office=continuation.office), write)
         return
     doubted = elections.doubted(core, assignments) | reassignment.begun(moves, assignments)
-    doubted |= set() if asked is None else decode_elections(asked.data).keys()
+    if asked is not None:
+        leaving = decode_leaving(asked.data)
+        doubted |= decode_elections(asked.data).keys()
+        doubted |= {tp for tp, replicas in assignments.items() if not leaving.isdisjoint(replicas)}
     versions = {topic: (czxid, version) for topic, czxid, version in topics}
     read = to_read(core, dict(live), assignments, versions, doubted)
     after = AwaitStates(
@@ -174,7 +177,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     commands.stop_missed(core, returned, assignments)
     told = returned | (controller.owed_init & live.keys())
     commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
-    asked, fresh = _take_elections(core, continuation.asked), set(continuation.read)
+    (asked, leaving), fresh = _take_elections(core, continuation.asked), set(continuation.read)
     preferred, unclean = elections.take(core, assignments)
     asked |= preferred
     moving = reassignment.Moving(core, assignments)
@@ -190,6 +193,8 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         decision = _decision(core, replicas, state, mine.returned, unclean=may_be_unclean)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
+        if state is not None and leaving:
+            decision = election.without(state, replicas, live, leaving) or decision
         step = moving.step_of(tp, state) if decision is None else None
         decision = decision or (None if step is None else step.decision)
         if decision is None:
@@ -252,13 +257,17 @@ def _changes(core: Core, live: dict[int, int]) -> Changes:
     return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
 
 
-def _take_elections(core: Core, wanted: ZkNode | None) -> dict[TopicPartition, int]:
-    """Accept an operator's elections once: the node is removed, as Kafka does for preferred election."""
+def _take_elections(core: Core, wanted: ZkNode | None) -> tuple[dict[TopicPartition, int], frozenset[int]]:
+    """
+    Accept an operator's elections, and which brokers leave, once.
+
+    The node is removed, as Kafka does for preferred election.
+    """
     if wanted is None:
-        return {}
+        return {}, frozenset()
     check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
-    return decode_elections(wanted.data)
+    return decode_elections(wanted.data), decode_leaving(wanted.data)
 
 
 def _read_failed(core: Core) -> None:

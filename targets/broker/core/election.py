@@ -52,8 +52,7 @@ def decide(
         awaits = rules.returning_leader is ReturningLeader.AWAITS and state.leader in returned
         return Decision(leader=state.leader, leader_epoch=epoch, isr=isr) if awaits else None
     if isr:
-        kept = state.leader if state.leader in isr else next(r for r in (*replicas, *isr) if r in isr)
-        return Decision(leader=kept, leader_epoch=epoch, isr=isr)
+        return _within(state, replicas, isr)
     present = [replica for replica in replicas if replica in live]
     if present and unclean_election:
         return Decision(leader=present[0], leader_epoch=epoch, isr=(present[0],), unclean=True)
@@ -61,6 +60,26 @@ def decide(
         return None
     # No eligible leader is live. The last ISR stays: only its members may lead again.
     return Decision(leader=-1, leader_epoch=epoch, isr=state.isr)
+
+
+def without(
+    state: PartitionState, replicas: tuple[int, ...], live: Collection[int], leaving: Collection[int]
+) -> Decision | None:
+    """
+    Return the change that takes brokers which are about to end out of the ISR, None if they alone are in it.
+
+    Source:  Kafka, KafkaController.doControlledShutdown.
+    """
+    isr = tuple(member for member in state.isr if member in live and member not in leaving)
+    if not isr or not any(member in leaving for member in state.isr):
+        return None
+    return _within(state, replicas, isr)
+
+
+def _within(state: PartitionState, replicas: tuple[int, ...], isr: tuple[int, ...]) -> Decision:
+    """Return a new epoch with that ISR: its leader stays if it is in it, else the first assigned one leads."""
+    kept = state.leader if state.leader in isr else next(r for r in (*replicas, *isr) if r in isr)
+    return Decision(leader=kept, leader_epoch=state.leader_epoch + 1, isr=isr)
 
 
 def asked_for(state: PartitionState, live: Collection[int], leader: int) -> Decision | None:

@@ -76,7 +76,14 @@ def proceed(core: Core, replica: Replica) -> None:
 
 
 def _ask(core: Core, replica: Replica, kind: Kind, timestamp: int = 0) -> None:
-    """Let this partition have a place in the next request of that kind to its leader (`rounds`)."""
+    """
+    Let this partition have a place in the next request of that kind to its leader (`rounds`).
+
+    Out of the ISR, a broker that is about to end asks no more: it would be taken back just before it does
+    (KAFKA-14140).
+    """
+    if core.state.leaving and core.config.broker_id not in replica.isr:
+        return
     fetcher = core.state.fetchers.setdefault(replica.leader, Fetcher())
     fetcher.want(kind, replica.tp, Wish(generation=replica.generation, timestamp=timestamp))
 

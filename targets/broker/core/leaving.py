@@ -1,10 +1,11 @@
 """
 A broker that is asked to end has others lead its partitions first, so that clients need not wait for its failure.
 
-It asks as an operator does: for another member of the ISR to lead each of them. It has left once it leads none
-that somebody else could lead, or when its time is up; what is only its own ends with it.
-Kafka's broker sends its controller a request of its own for it (ControlledShutdown), which also takes it out of
-every ISR; here that comes with the end of its session, as for one that fails.
+It asks as an operator does, in the same node. One election for each partition gives it another leader and takes
+this broker out of the ISR, so that no record waits for a follower that is about to end; there it fetches no more,
+and so is not taken back (KAFKA-14140). It has left once it leads none that somebody else could lead, or when its
+time is up; what is only its own ends with it.
+Kafka's broker sends its controller a request of its own for it (ControlledShutdown).
 Source:  Kafka, KafkaServer.controlledShutdown, KafkaController.doControlledShutdown; V3 has no such thing.
 """
 
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 
 from targets.broker.core.assignments import encode_beside
 from targets.broker.core.events import Left
-from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core, Role
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkError, ZkGet, ZkMulti, ZkNode, ZkResult, ZkSet
 
@@ -26,7 +26,7 @@ class AwaitRequests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitSuccession:
-    """The elections of this broker's successors are being asked for."""
+    """That this broker is to lead nothing is being asked for."""
 
 
 def begin(core: Core) -> None:
@@ -34,20 +34,20 @@ def begin(core: Core) -> None:
     if core.state.leaving:
         return
     core.state.leaving = True
-    core.observe("leaving", {"leads": len(_successors(core))})
+    core.observe("leaving", {"leads": _led_with_others(core)})
     core.after_ms(("left",), core.config.controlled_shutdown_ms)
     ask(core)
 
 
 def ask(core: Core) -> None:
-    """Ask for successors of what this broker still leads, or leave."""
+    """Ask to lead nothing that others could, or leave."""
     if not check(core):
         core.ask(AwaitRequests(), ZkGet(path=ELECTIONS))
 
 
 def check(core: Core) -> bool:
     """Leave if nobody else could lead what this broker leads; return whether it does."""
-    if not _successors(core):
+    if not _led_with_others(core):
         leave(core)
         return True
     return False
@@ -60,18 +60,17 @@ def leave(core: Core) -> None:
     core.effects.append(Left())
 
 
-def _successors(core: Core) -> dict[TopicPartition, int]:
-    """Return the first other member of the ISR for each partition that is led here, if there is one."""
+def _led_with_others(core: Core) -> int:
+    """Return how many partitions are led here that another member of the ISR could lead."""
     led = (replica for replica in core.state.replicas.values() if replica.role is Role.LEADER)
-    others = ((replica.tp, [m for m in replica.isr if m != core.config.broker_id]) for replica in led)
-    return {tp: members[0] for tp, members in others if members}
+    return sum(1 for replica in led if any(member != core.config.broker_id for member in replica.isr))
 
 
 def on_requests(core: Core, result: ZkResult) -> None:
     """Write what is wanted beside what others want; look again after a while, also if it was refused."""
     node = result if isinstance(result, ZkNode) else None
     if node is not None or result is ZkError.NO_NODE:
-        data = encode_beside(None if node is None else node.data, _successors(core))
+        data = encode_beside(None if node is None else node.data, leaving=(core.config.broker_id,))
         write: ZkCreate | ZkSet = ZkCreate(path=ELECTIONS, data=data)
         if node is not None:
             write = ZkSet(path=ELECTIONS, data=data, version=node.version)

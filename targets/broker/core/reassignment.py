@@ -19,6 +19,7 @@ from targets.broker.core.assignments import (
     Assignment,
     Move,
     decode_elections,
+    decode_leaving,
     decode_moves,
     encode_elections,
     encode_topic,
@@ -104,9 +105,10 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
         ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     ]
-    elections = decode_elections(asked.data)
-    if elections:
-        ops.append(ZkSet(path=ELECTIONS, data=encode_elections(elections), version=asked.version))
+    elections, leaving = decode_elections(asked.data), decode_leaving(asked.data)
+    if elections or leaving:
+        data = encode_elections(elections, leaving=leaving)
+        ops.append(ZkSet(path=ELECTIONS, data=data, version=asked.version))
     else:
         ops.append(ZkDelete(path=ELECTIONS, version=asked.version))
     for topic in dict.fromkeys(tp.topic for tp in wishes if tp.topic in there):

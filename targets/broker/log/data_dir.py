@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from targets.broker.core.log_port import Recovery
@@ -72,7 +74,9 @@ class DataDir:
             files=OpenFiles(files_open_max),
         )
         self._points_on_disk: dict[TopicPartition, int] = {}
-        self._high_watermarks_on_disk: dict[TopicPartition, int] = {}
+        # What the checkpoint of high watermarks holds, or is about to; the lock is held while it is written.
+        self._high_watermarks: dict[TopicPartition, int] = {}
+        self._checkpointing = Lock()
         self._starts_on_disk: dict[TopicPartition, int] = {}
 
     def create_log(self, tp: TopicPartition, topic_id: int = NO_TOPIC_ID) -> FileLog:
@@ -93,10 +97,29 @@ class DataDir:
         self.logs[tp] = log
         return log
 
+    def together(self) -> AbstractContextManager[None]:
+        """Let epoch files and topics' ids wait until the end of this, and become durable side by side."""
+        return self._options.together.opened()
+
     def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> list[Durable]:
         """Replace the high watermark checkpoint of all partitions, durably."""
-        self._high_watermarks_on_disk = dict(high_watermarks)
-        return [self._write(checkpoint.HIGH_WATERMARKS_FILE, high_watermarks)]
+        self.note_high_watermarks(high_watermarks)
+        durable = self.write_noted()
+        self._on_durable(*durable)
+        return [durable]
+
+    def note_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Note what the high watermark checkpoint is to hold, until `write_noted` writes it."""
+        self._high_watermarks = dict(high_watermarks)
+
+    def write_noted(self) -> Durable:
+        """
+        Write the high watermarks that were noted last, durably; on any thread. Whoever calls it reports it.
+
+        A log that is made anew meanwhile is taken out first, or last: its old high watermark never stays.
+        """
+        with self._checkpointing:
+            return self._replace(checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks)
 
     def write_recovery_points(self) -> list[Durable]:
         """Replace the recovery point checkpoint with the flushed ends of all logs, durably."""
@@ -133,7 +156,7 @@ class DataDir:
     ) -> dict[TopicPartition, Recovery]:
         """Open the log of every partition directory; `known` has an entry for each, checkpoints may have more."""
         recoveries = {}
-        self._high_watermarks_on_disk, self._starts_on_disk = dict(high_watermarks), dict(starts)
+        self._high_watermarks, self._starts_on_disk = dict(high_watermarks), dict(starts)
         self._points_on_disk = {
             tp: of_log.recovery_point for tp, of_log in known.items() if of_log.recovery_point is not None
         }
@@ -149,8 +172,10 @@ class DataDir:
     def _forget(self, tp: TopicPartition) -> None:
         """Remove a partition that has no log from the checkpoints of offsets, durably."""
         self._lower_recovery_point(tp, 0)
-        if self._high_watermarks_on_disk.pop(tp, None) is not None:
-            self._write(checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks_on_disk)
+        with self._checkpointing:
+            forgets = self._high_watermarks.pop(tp, None) is not None
+        if forgets:
+            self._on_durable(*self.write_noted())
         if self._starts_on_disk.pop(tp, None) is not None:
             self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
 
@@ -171,10 +196,13 @@ class DataDir:
             self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> Durable:
+        durable = self._replace(name, offsets)
+        self._on_durable(*durable)
+        return durable
+
+    def _replace(self, name: str, offsets: Mapping[TopicPartition, int]) -> Durable:
         with noted(f"a write of {name}"):
-            length = checkpoint.write_offsets(self.path / name, offsets)
-        self._on_durable(name, length)
-        return name, length
+            return name, checkpoint.write_offsets(self.path / name, offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

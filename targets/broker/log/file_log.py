@@ -38,6 +38,7 @@ from targets.broker.log.doubt import whole
 from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment, epoch_runs
+from targets.broker.log.side_files import SideFiles
 from targets.broker.log.stored import crc_of, first_offset_of
 
 _base_offset, _latest = attrgetter("base_offset"), attrgetter("latest")
@@ -77,11 +78,7 @@ class FileLog:
         self._start = start_offset
         self._end = max(segments[-1].next_offset, start_offset)
         self.recovery_point = min(recovery_point, self._end)
-        # Changes without an fsync yet: files created or removed in this directory, this directory's name in the
-        # data directory, the content of the epoch file.
-        self._files_changed = new_names
-        self._directory_new = new_names
-        self._epochs_dirty = new_names and self._epochs_path.exists()
+        self._beside = SideFiles(tp, directory, options, new_names=new_names)
         self._compactor = Compactor(directory, options)
 
     @staticmethod
@@ -172,11 +169,11 @@ class FileLog:
             after.flush()
             self._report_durable(after)
         self._segments.append(Segment(self.directory, base_offset, self._options.files, create=True, after=after))
-        self._files_changed = True
+        self._beside.change_names()
 
     def _remove_last_segment(self) -> None:
         self._segments.pop().remove()
-        self._files_changed = True
+        self._beside.change_names()
 
     # --- read ----------------------------------------------------------------------------------------------
     def read(
@@ -344,6 +341,7 @@ class FileLog:
             self._options.before_cut(self.tp, 0)
             self.close()
             self.deleted = True
+            self._beside.forget()
             delete_directory(self.directory, self.tp)
 
     # --- durability ----------------------------------------------------------------------------------------
@@ -355,12 +353,11 @@ class FileLog:
         """
         limit = self._end if upto is None else upto
         with whole(self.tp, "a flush"):
-            if self._epochs_dirty:
-                self._flush_epochs()
+            self._beside.flush()
             flushed = [s for s in self._segments if s.dirty and (s.base_offset < limit or upto is None)]
             for segment in flushed:
                 segment.flush()
-            self._sync_names()
+            self._beside.sync_names()
             for segment in flushed:
                 self._report_durable(segment)
             left = next((segment.base_offset for segment in self._segments if segment.dirty), self._end)
@@ -368,45 +365,18 @@ class FileLog:
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         """Replace the epoch checkpoint file with (epoch, start offset) entries, durably when `flush`."""
-        with whole(self.tp, "a write of the epochs"):
-            length = checkpoint.write_epochs(self._epochs_path, entries, flush=flush)
-            self._epochs_dirty = not flush
-            self._files_changed = not flush
-            if flush:
-                self._sync_names()
-                self._options.on_durable(f"{self.directory.name}/{checkpoint.EPOCHS_FILE}", length)
+        self._beside.write_epochs(entries, flush=flush)
 
     def adopt(self, topic_id: int) -> None:
         """Write down, durably, the id of the topic that this log belongs to, and the names of its files."""
-        with whole(self.tp, "a write of the topic's id"):
-            length = checkpoint.write_topic_id(self.directory / checkpoint.TOPIC_ID_FILE, topic_id)
-            self.topic_id = topic_id
-            self._sync_names()
-            self._options.on_durable(f"{self.directory.name}/{checkpoint.TOPIC_ID_FILE}", length)
+        self.topic_id = topic_id
+        self._beside.write_topic_id(topic_id)
 
     def close(self) -> None:
         """Close the files; nothing is flushed."""
         self._compactor.abandon()
         for segment in self._segments:
             segment.close()
-
-    @property
-    def _epochs_path(self) -> Path:
-        return self.directory / checkpoint.EPOCHS_FILE
-
-    def _flush_epochs(self) -> None:
-        length = checkpoint.sync_file(self._epochs_path)
-        self._epochs_dirty = False
-        self._sync_names()
-        self._options.on_durable(f"{self.directory.name}/{checkpoint.EPOCHS_FILE}", length)
-
-    def _sync_names(self) -> None:
-        if self._files_changed:
-            checkpoint.sync_directory(self.directory)
-            self._files_changed = False
-        if self._directory_new:
-            checkpoint.sync_directory(self.directory.parent)
-            self._directory_new = False
 
     def _report_durable(self, segment: Segment) -> None:
         self._options.on_durable(f"{self.directory.name}/{segment.path.name}", segment.durable_bytes)

@@ -9,6 +9,7 @@ from typing import Final
 from targets.broker.core.messages import TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.together import Together
 
 SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
 
@@ -39,6 +40,7 @@ class LogOptions:
         before_start: called with (tp, offset) before the log's start moves up to `offset`; makes that durable.
         producers_max: of so many idempotent producers recovery finds the last batches.
         files: those that are open, of all logs of a data directory.
+        together: what waits to be made durable, of all logs of a data directory.
     """
 
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
@@ -48,3 +50,4 @@ class LogOptions:
     before_start: Callable[[TopicPartition, int], None] = _ignore_start
     producers_max: int = Limits().producers_max
     files: OpenFiles = field(default_factory=OpenFiles)
+    together: Together = field(default_factory=Together)

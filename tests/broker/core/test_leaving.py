@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import decode_elections, encode_elections
+from targets.broker.core.assignments import encode_elections
 from targets.broker.core.events import Leave, Left
 from targets.broker.core.messages import LeaderAndIsrRequest, TopicPartition
 from targets.broker.core.state import Role
@@ -41,8 +41,34 @@ def test_broker_leaves_once_another_leads_what_it_led(protocol: str) -> None:
     cluster = cluster_of(protocol)
     leave(cluster)
     assert has_left(cluster)
-    assert (2, {1, 2}) == (cluster.state().leader, set(cluster.state().isr))
+    assert (2, (2,)) == (cluster.state().leader, cluster.state().isr)
     assert Role.FOLLOWER is cluster.replica(1).role
+
+
+def test_one_election_leads_on_and_shrinks_the_isr() -> None:
+    """Its end changes nothing then: no record waits for a second election."""
+    cluster = cluster_of()
+    epoch = cluster.state().leader_epoch
+    leave(cluster)
+    cluster.crash(1)
+    assert (epoch + 1, (2,)) == (cluster.state().leader_epoch, cluster.state().isr)
+    cluster.produce(2)
+    assert cluster.replica(2).log.end_offset == cluster.replica(2).high_watermark > 1
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip279", "kip320", "kip380"])
+def test_broker_that_leaves_is_not_taken_back(protocol: str) -> None:
+    """It also follows; out of that ISR too, it fetches no more (KAFKA-14140), while its own partition keeps it."""
+    cluster = cluster_of(protocol)
+    cluster.create("u", replicas=(2, 1))
+    cluster.create("v", replicas=(1,))
+    cluster.hold(3, 1, LeaderAndIsrRequest)
+    leave(cluster)
+    assert [(2,), (2,), (1,)] == [cluster.state(TopicPartition(of, 0)).isr for of in (TP.topic, "u", "v")]
+    cluster.release()
+    cluster.produce(2)
+    cluster.pass_ms(2_000)
+    assert (2,) == cluster.state().isr
 
 
 def test_broker_serves_until_it_has_heard_who_leads() -> None:
@@ -81,8 +107,18 @@ def test_what_others_asked_for_stands_beside_it() -> None:
     cluster.zk.put(ELECTIONS, encode_elections({other: 2}, {other: (1, 2)}))
     leave(cluster)
     asked = cluster.zk.nodes[ELECTIONS].data
-    assert {other: 2, TP: 2} == decode_elections(asked)
-    assert encode_elections({other: 2, TP: 2}, {other: (1, 2)}) == asked
+    assert encode_elections({other: 2}, {other: (1, 2)}, leaving=(1,)) == asked
+
+
+def test_reassignment_that_is_taken_leaves_it_there() -> None:
+    cluster = cluster_of()
+    bench = cluster.benches[3]
+    bench.hold(ELECTIONS)
+    cluster.zk.put(ELECTIONS, encode_elections({}, {TP: (2, 1)}))
+    leave(cluster)
+    bench.release()
+    cluster.settle()
+    assert has_left(cluster) and (2, (2,)) == (cluster.state().leader, cluster.state().isr)
 
 
 def test_election_that_is_refused_is_asked_for_again() -> None:
