@@ -21,6 +21,7 @@ from benchmarks.mutants import (
     leading,
     moving,
     numbering,
+    removing,
     serving,
     stepping,
 )
@@ -28,7 +29,7 @@ from benchmarks.mutants.mutant import Mutant
 
 PARTS: Final = (
     *(stepping, controlling, commanding, leading, serving, following),
-    *(joining, deleting, moving, numbering, asking, compacting, configuring),
+    *(joining, deleting, moving, numbering, asking, compacting, configuring, removing),
 )
 MUTANTS: Final[Mapping[str, Mutant]] = {mutant.name: mutant for part in PARTS for mutant in part.MUTANTS}
 

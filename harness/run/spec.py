@@ -119,7 +119,7 @@ def _run_command(spec: RunSpec) -> str:
     else:
         words += ["--target", f"{spec.target}:{spec.variant}"]
     words += [word for change in spec.changes for word in ("--rule", change)]
-    words += [] if not spec.nemeses or "all" in spec.nemeses else ["--nemesis", ",".join(spec.nemeses)]
+    words += [] if spec.nemeses in ((), ("all",)) else ["--nemesis", ",".join(spec.nemeses)]
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else []

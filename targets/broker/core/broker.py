@@ -32,6 +32,7 @@ from targets.broker.core import (
     producer_ids,
     questions,
     reading,
+    removal,
     replicas,
     retention,
     rounds,
@@ -320,6 +321,8 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             controller.on_states(core, continuation, results)
         case state_writes.AwaitStateWrites():
             controller.on_wrote(core, continuation, results[0])
+        case removal.AwaitBelow():
+            controller.on_below(core, continuation, results)
         case reading.AwaitWishesTaken():
             controller.on_wishes_taken(core, continuation, results[0])
         case reading.AwaitElectionsRemoval():
