@@ -24,7 +24,8 @@ class Effect(StrEnum):
     The first group lasts until it is undone, in this order: a paused process does nothing, so it cannot register
     when its link is healed; ZooKeeper must answer before anybody registers, or is asked for anything; a node can
     register at its start only if it is not cut off, and needs its clock and its disk; a move that goes on may wait
-    for a node that is down, and the next one for its end. The other effects are momentary. A fault with no effect (NONE) proves nothing if it bites.
+    for a node that is down, and the next move for its end. The other effects are momentary. A fault with no effect
+    (NONE) proves nothing if it bites.
     """
 
     PAUSED = "paused"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from harness.cluster.target import IDEMPOTENCE
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
 
@@ -23,8 +24,6 @@ ALIKE: Final = "--alike"
 NARROW: Final = "--narrow"
 # The option that has one cluster live through the time of `--time`.
 NO_FRESH: Final = "--no-fresh"
-# The rule of brokers that give ids to idempotent producers and heed them.
-IDEMPOTENCE: Final = "idempotence"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
