@@ -1,8 +1,9 @@
 """
-Measure our broker and Apache Kafka:  python -m benchmarks.broker [--seconds 8] [--repeats 3] …
+Measure our broker and Apache Kafka:  python -m benchmarks.broker [--seconds 10] [--repeats 3] …
 
 Both clusters run during the whole measurement, one of them idle while the other is loaded: each repeat of each
-load is measured on one cluster and immediately afterwards on the other. docs/benchmarks.md explains the table.
+load is measured on one cluster and immediately afterwards on the other, once both have had that load for a while.
+docs/benchmarks.md explains the table.
 
 Exit codes: 0 measured; 1 a peer failed; 2 an option is wrong, or the machine lacks something.
 """
@@ -38,12 +39,17 @@ from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 
 RELEASE: Final = "3.9.1"
-LOADS: Final = tuple(Load(acks=acks, record_bytes=size) for size in (1000, 100) for acks in (-1, 1))
+SIZES: Final = (1000, 100)
+LOADS: Final = (
+    *(Load(acks=acks, record_bytes=size) for size in SIZES for acks in (-1, 1)),
+    Load(acks=0, record_bytes=1000),
+    Load(acks=-1, record_bytes=1000, replicas=2),
+    Load(acks=-1, record_bytes=1000, partitions=1_000),
+    Load(acks=-1, record_bytes=1000, flushed=True),
+)
 GOAL: Final = 0.5
 # Narrower tables break their cells; used also if the output is no terminal.
 WIDTH_MIN: Final = 120
-# Measured in half the time: these do not fill a log.
-SHORTER: Final = (Work.ALONE, Work.CONSUME)
 # The time that a load process may take besides its load: to start, and to drain its queue.
 LOAD_S_MORE: Final = 60.0
 
@@ -57,17 +63,19 @@ Say = Callable[[str], None]
 def parser() -> Parser:
     """Declare the command's arguments."""
     made = Parser(prog="python -m benchmarks.broker", description=__doc__.splitlines()[1])
-    made.add_argument("--seconds", type=seconds, default=8.0, help="window of a load (alone and consume: half)")
+    made.add_argument("--seconds", type=seconds, default=10.0, help="window of a load")
     made.add_argument("--warm", type=seconds, default=2.0, help="seconds of a load before its window begins")
     made.add_argument(
-        "--warm-up", type=seconds_or_none, default=40.0, help="seconds of load on each cluster at first, or 0"
+        "--warm-up", type=seconds_or_none, default=30.0, help="seconds of each load before its figures, or 0"
     )
     made.add_argument(
         "--repeats", type=whole_number(1, REPEATS_MAX), default=3, help="measurements of each load on each peer"
     )
     made.add_argument(
-        "--partitions", type=whole_number(1, PARTITIONS_MAX), default=1, help="partitions of the topic"
+        "--partitions", type=whole_number(1, PARTITIONS_MAX), help="only loads of so many partitions of a topic"
     )
+    made.add_argument("--replicas", type=int, choices=(1, 2, 3), help="only loads of so many replicas")
+    made.add_argument("--flushed", action="store_true", help="only loads of brokers that flush each message")
     made.add_argument("--acks", type=int, action="append", choices=(-1, 1, 0), help="only these (-1: all)")
     made.add_argument(
         "--bytes", type=whole_number(1, RECORD_BYTES_MAX), action="append", help="only these sizes of records"
@@ -84,16 +92,29 @@ def seconds_or_none(text: str) -> float:
     return 0.0 if text == "0" else seconds(text)
 
 
-def loads_of(acks: Sequence[int] | None, sizes: Sequence[int] | None) -> list[Load]:
-    """Return the loads that the options name, else all four."""
-    if not acks and not sizes:
+def loads_of(options: argparse.Namespace) -> list[Load]:
+    """Return the loads that the options name, else all; of what they do not name, what most loads have."""
+    named = (options.acks, options.bytes, options.partitions, options.replicas, options.flushed)
+    if not any(named):
         return list(LOADS)
-    return [Load(acks=a, record_bytes=size) for size in sizes or (1000, 100) for a in acks or (-1, 1)]
+    return [
+        Load(
+            acks=acks,
+            record_bytes=size,
+            partitions=options.partitions or 1,
+            replicas=options.replicas or 3,
+            flushed=options.flushed,
+        )
+        for size in options.bytes or SIZES
+        for acks in options.acks or (-1, 1)
+    ]
 
 
-def peers_of(options: argparse.Namespace, say: Say) -> list[Peer]:
+def peers_of(options: argparse.Namespace, say: Say, *, flushed: bool = False) -> list[Peer]:
     """Return the peers; only ours, with a printed reason, if Apache Kafka's jars cannot be fetched."""
-    found = [our_peer(OURS, profile=options.profile is not None, protocol=options.protocol)]
+    settings = {"flush_messages": 1} if flushed else {}
+    profile = options.profile is not None
+    found = [our_peer(OURS, profile=profile, protocol=options.protocol, settings=settings)]
     if options.alone:
         return found
     try:
@@ -101,36 +122,33 @@ def peers_of(options: argparse.Namespace, say: Say) -> list[Peer]:
     except FencepostError as error:
         say(f"Apache Kafka {RELEASE} cannot be fetched; only our broker is measured: {error}")
         return found
-    return [*found, their_peer(f"Apache Kafka {RELEASE}", RELEASE)]
+    properties = ["log.flush.interval.messages=1"] if flushed else []
+    return [*found, their_peer(f"Apache Kafka {RELEASE}", RELEASE, properties)]
 
 
 def measure(cluster: RunningCluster, load: Load, topic: str, options: argparse.Namespace) -> Repeat:
-    """Run every kind of load on a cluster, on a new topic that is deleted afterwards."""
-    produce = Job(
+    """Run every kind of work of a load on a cluster, on a new topic that is deleted afterwards."""
+    job = Job(
         work=Work.PRODUCE,
         bootstrap=cluster.bootstrap,
         topic=topic,
-        partitions=options.partitions,
+        partitions=load.partitions,
         acks=load.acks,
         record_bytes=load.record_bytes,
         warm_s=options.warm,
         window_s=options.seconds,
         pids=cluster.pids,
     )
-    half = replace(produce, warm_s=options.warm / 2, window_s=options.seconds / 2)
-    cluster.create(topic, options.partitions)
-    found = {job.work: run_load(job) for job in (produce, *(replace(half, work=w) for w in SHORTER))}
+    cluster.create(topic, load.partitions, replicas=load.replicas)
+    found = {work: run_load(replace(job, work=work)) for work in Work}
     cluster.delete(topic)
     return found
 
 
-def warm_up(cluster: RunningCluster, options: argparse.Namespace) -> None:
-    """Run the same loads without counting them, since a JVM compiles code that has run often."""
-    loads = loads_of(options.acks, options.bytes) if options.warm_up else []
-    for number, load in enumerate(loads):
-        # Each of the shorter works takes half of a load's time.
-        seconds = options.warm_up / len(loads) / (1 + len(SHORTER) / 2)
-        measure(cluster, load, f"warm-{number}", replace_in(options, seconds=seconds, warm=0.0))
+def warm_up(cluster: RunningCluster, load: Load, topic: str, options: argparse.Namespace) -> None:
+    """Run the load without counting it, since a JVM compiles code that has run often."""
+    if options.warm_up:
+        measure(cluster, load, topic, replace_in(options, seconds=options.warm_up / len(Work), warm=0.0))
 
 
 def replace_in(options: argparse.Namespace, **changes: float) -> argparse.Namespace:
@@ -159,24 +177,33 @@ def run_load(job: Job) -> Measured:
 def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Load, dict[str, list[Repeat]]]:
     """Measure every load on every peer, with repeats; the clusters' files are below the folder."""
     results: dict[Load, dict[str, list[Repeat]]] = {}
-    with ExitStack() as stack:
-        peers = peers_of(options, console.print)
-        clusters = [
-            stack.enter_context(running(peer, folder / f"peer-{number}")) for number, peer in enumerate(peers)
-        ]
-        for one in clusters:
-            warm_up(one, options)
-        for load in loads_of(options.acks, options.bytes):
-            found = results[load] = {one.peer.name: [] for one in clusters}
-            for repeat in range(options.repeats):
-                for one in clusters:
-                    taken = measure(one, load, f"load-{len(results)}-{repeat}", options)
-                    found[one.peer.name].append(taken)
-                    console.print(line_of(load, repeat, one.peer.name, taken))
-        if options.profile is not None:
-            clusters[0].end()
-            keep_profiles(folder / "peer-0", options.profile)
+    loads = loads_of(options)
+    for flushed in dict.fromkeys(load.flushed for load in loads):
+        below = folder / ("flushed" if flushed else "usual")
+        with ExitStack() as stack:
+            peers = peers_of(options, console.print, flushed=flushed)
+            clusters = [stack.enter_context(running(peer, below / f"peer-{n}")) for n, peer in enumerate(peers)]
+            for load in (load for load in loads if load.flushed == flushed):
+                results[load] = _repeats(clusters, load, f"load-{len(results)}", options, console)
+            if options.profile is not None:
+                clusters[0].end()
+                keep_profiles(below / "peer-0", options.profile)
     return results
+
+
+def _repeats(
+    clusters: Sequence[RunningCluster], load: Load, topic: str, options: argparse.Namespace, console: Console
+) -> dict[str, list[Repeat]]:
+    """Measure a load on each cluster in turn, once all are warm."""
+    for one in clusters:
+        warm_up(one, load, f"{topic}-warm", options)
+    found: dict[str, list[Repeat]] = {one.peer.name: [] for one in clusters}
+    for repeat in range(options.repeats):
+        for one in clusters:
+            taken = measure(one, load, f"{topic}-{repeat}", options)
+            found[one.peer.name].append(taken)
+            console.print(line_of(load, repeat, one.peer.name, taken))
+    return found
 
 
 def line_of(load: Load, repeat: int, peer: str, taken: Repeat) -> str:

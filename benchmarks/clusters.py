@@ -160,15 +160,24 @@ class RunningCluster:
         self._names = tuple(places)
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
-    def create(self, topic: str, partitions: int, assignment: Sequence[Sequence[int]] | None = None) -> None:
+    def create(
+        self,
+        topic: str,
+        partitions: int,
+        assignment: Sequence[Sequence[int]] | None = None,
+        *,
+        replicas: int | None = None,
+    ) -> None:
         """
-        Create a topic with a replica on each broker; wait until each partition has a leader and a full ISR.
+        Create a topic; wait until each partition has a leader and a full ISR.
 
         Args:
             assignment: the brokers of each partition, the first of which leads it; None lets the cluster choose.
+            replicas: so many of each partition, None for one on each broker.
         """
+        replicas = len(self._names) if replicas is None else replicas
         if assignment is None:
-            new = NewTopic(topic, num_partitions=partitions, replication_factor=len(self._names))
+            new = NewTopic(topic, num_partitions=partitions, replication_factor=replicas)
         else:
             lists = [list(brokers) for brokers in assignment]
             new = NewTopic(topic, num_partitions=partitions, replica_assignment=lists)
@@ -176,11 +185,12 @@ class RunningCluster:
             self._admin.create_topics([new], request_timeout=WHOLE_S_MAX)[topic].result()
         except KafkaException as error:
             raise PreconditionError(f"{self.peer.name}: topic {topic} is not created: {error}") from error
-        self.await_whole(topic, partitions)
+        self.await_whole(topic, partitions, replicas=replicas)
 
-    def await_whole(self, topic: str, partitions: int) -> None:
-        """Wait until each partition of a topic has a leader and a full ISR."""
-        self._await(lambda: self._whole(topic, partitions), f"topic {topic} whole", WHOLE_S_MAX)
+    def await_whole(self, topic: str, partitions: int, *, replicas: int | None = None) -> None:
+        """Wait until each partition of a topic has a leader and so many in its ISR, None: all brokers."""
+        members = len(self._names) if replicas is None else replicas
+        self._await(lambda: self._whole(topic, partitions, members), f"topic {topic} whole", WHOLE_S_MAX)
 
     def delete(self, topic: str) -> None:
         """Delete a topic; brokers delete its files soon after."""
@@ -217,7 +227,12 @@ class RunningCluster:
             seen = self._metadata()
             return len(seen.brokers) == len(self._names) and seen.controller_id >= 0
 
-        self._await(complete, f"{len(self._names)} brokers and a controller")
+        self._await(complete, f"{len(self._names)} brokers and a controller", WHOLE_S_MAX)
+
+    def await_registered(self, broker: int) -> None:
+        """Wait until a broker that was started is in ZooKeeper: it has opened its logs, and serves."""
+        path = f"{_ROOT}/brokers/ids/{broker}"
+        self._await(lambda: owner_of(self.zookeeper, path) is not None, f"broker {broker} registered", WHOLE_S_MAX)
 
     def end(self) -> None:
         """Stop every broker, and wait until it has ended."""
@@ -232,9 +247,9 @@ class RunningCluster:
         """Return what a broker has printed so far."""
         return self._host.log_text(name)
 
-    def _whole(self, topic: str, partitions: int) -> bool:
+    def _whole(self, topic: str, partitions: int, members: int) -> bool:
         found = self._metadata(topic).topics[topic].partitions.values()
-        return bool(partitions == sum(part.leader >= 0 and len(part.isrs) == len(self._names) for part in found))
+        return bool(partitions == sum(part.leader >= 0 and len(part.isrs) == members for part in found))
 
     def _metadata(self, *topic: str) -> Any:
         return self._admin.list_topics(*topic, timeout=ASK_S_MAX)

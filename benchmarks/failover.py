@@ -66,7 +66,8 @@ class Failover:
         writes, sent_bytes: ZooKeeper's transactions, and the bytes that it was sent, until then.
         memory_kib: what a broker took for each partition, until before the failover.
         made_s: until all partitions were made.
-        back_s: from its start until the dead broker is in every ISR again.
+        start_s: from its start until the dead broker has opened its logs and is registered.
+        back_s: from its start until it is in every ISR again.
     """
 
     peer: str
@@ -80,6 +81,7 @@ class Failover:
     sent_bytes: int
     memory_kib: float
     made_s: float
+    start_s: float
     back_s: float
 
 
@@ -153,11 +155,13 @@ def _measured(cluster: RunningCluster, partitions: int, led: str, say: Callable[
     say(f"{len(times)} leaders moved in {max(times):.2f} s")
     began = time.monotonic()
     cluster.start(victim)
+    cluster.await_registered(victim)
+    start_s = time.monotonic() - began
     cluster.await_brokers()
     for topic, assignment in topics.items():
         cluster.await_whole(topic, len(assignment))
     back_s = time.monotonic() - began
-    say(f"broker {victim} is in every ISR again after {back_s:.1f} s")
+    say(f"broker {victim} is registered after {start_s:.1f} s, and in every ISR again after {back_s:.1f} s")
     return Failover(
         peer=cluster.peer.name,
         partitions=partitions,
@@ -170,6 +174,7 @@ def _measured(cluster: RunningCluster, partitions: int, led: str, say: Callable[
         sent_bytes=sent_after - sent,
         memory_kib=memory_kib,
         made_s=made_s,
+        start_s=start_s,
         back_s=back_s,
     )
 
@@ -192,7 +197,7 @@ def table(measured: Sequence[Failover]) -> Table:
     made = Table(title="Seconds without a leader, from the end of the dead broker's session")
     for name in ("partitions", "led", "peer", "first", "median", "last", "last / batched"):
         made.add_column(name, justify="left" if name in ("led", "peer") else "right")
-    for name in ("writes", "MiB sent", "KiB/partition", "made s", "back s"):
+    for name in ("writes", "MiB sent", "KiB/partition", "made s", "start s", "back s"):
         made.add_column(name, justify="right")
     batched: Mapping[tuple[int, str], float] = {
         (each.partitions, each.led): each.last for each in measured if each.peer == BATCHED
@@ -209,6 +214,7 @@ def table(measured: Sequence[Failover]) -> Table:
             f"{each.sent_bytes / _KIB**2:.1f}",
             f"{each.memory_kib:.1f}",
             f"{each.made_s:.1f}",
+            f"{each.start_s:.1f}",
             f"{each.back_s:.1f}",
         )
     return made

@@ -19,14 +19,25 @@ OURS: Final = "ours"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One kind of load, a group of rows of the table."""
+    """
+    One kind of load, a group of rows of the table.
+
+    Attributes:
+        replicas: of each partition; with as many as the ISR has, acks=all waits for f followers of an ISR of f+1.
+        flushed: whether the brokers flush each message before they acknowledge it.
+    """
 
     acks: int
     record_bytes: int
+    partitions: int = 1
+    replicas: int = 3
+    flushed: bool = False
 
     def __str__(self) -> str:
         size = f"{self.record_bytes / 1000:g} KB" if self.record_bytes >= 1000 else f"{self.record_bytes} B"
-        return f"acks={'all' if self.acks == -1 else self.acks}, {size}"
+        more = f", {self.partitions:,} partitions" if self.partitions > 1 else ""
+        more += f", {self.replicas} replicas" if self.replicas != 3 else ""
+        return f"acks={'all' if self.acks == -1 else self.acks}, {size}{more}{', flushed' if self.flushed else ''}"
 
 
 # One repeat of one load on one peer.

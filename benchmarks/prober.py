@@ -28,6 +28,8 @@ _PART: Final = struct.Struct(">ihqq")  # partition, error, timestamp, offset
 ANSWER_S_MAX: Final = 60.0
 # Between two rounds: often enough to tell a tenth of a second, and seldom enough to cost the brokers little.
 ROUND_S: Final = 0.1
+# For each of many: a broker takes some microseconds, and a tenth of its time is to go into it at most.
+PARTITION_S: Final = 0.000_05
 # Of one request; a broker answers so many in some milliseconds.
 ASKED_MAX: Final = 2_000
 
@@ -65,7 +67,7 @@ class Prober:
             if time.monotonic() - began > wait_s_max:
                 some = ", ".join(f"{topic}-{number}" for topic, number in list(left)[:3])
                 raise PreconditionError(f"{len(left)} partitions, as {some}: no leader in {wait_s_max:.0f} s")
-            next_round = time.monotonic() + ROUND_S
+            next_round = time.monotonic() + max(ROUND_S, len(left) * PARTITION_S)
             for connection in self._connections:
                 for first in range(0, len(asked := list(left)), ASKED_MAX):
                     for led in self._led(connection, asked[first : first + ASKED_MAX]):

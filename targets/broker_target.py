@@ -16,6 +16,7 @@ from harness.scenario.variant import present_name
 from targets.broker.config import SECRET_VARIABLE
 from targets.broker.core import assignments, zookeeper
 from targets.broker.core import rules as core_rules
+from targets.broker.core.inter_broker import AT, protocol_rules
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
 
@@ -46,8 +47,10 @@ class BrokerTarget:
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
         """Return a protocol's rules with these changes."""
-        chosen = pick("protocol", PROTOCOLS, protocol)
+        if AT not in protocol:
+            pick("protocol", PROTOCOLS, protocol)
         try:
+            chosen = protocol_rules(protocol)
             for change in changes:
                 chosen = with_rule(chosen, present_name(change))
         except ValueError as error:

@@ -32,8 +32,8 @@ MUTANTS: Final = (
         breaks="V3 C, optimizations 1: a broker acts only on a larger epoch",
         edits=(
             (
-                "leader=kept, leader_epoch=epoch, isr=isr)",
-                "leader=kept, leader_epoch=epoch - (kept == state.leader), isr=isr)",
+                "leader=kept, leader_epoch=state.leader_epoch + 1, isr=isr)",
+                "leader=kept, leader_epoch=state.leader_epoch + (kept != state.leader), isr=isr)",
             ),
         ),
     ),

@@ -176,6 +176,17 @@ MUTANTS: Final = (
         edits=(("caught_up = offset >= replica.high_watermark", "caught_up = offset >= replica.epoch_start"),),
     ),
     Mutant(
+        name="joins-within-a-lag",
+        module="isr",
+        category=Category.PROTOCOL,
+        sentence="A follower joins the ISR while it still lags, by less than a bound.",
+        breaks="V3 G (maybe_change_ISR) itself, which lets it in below MIN_BYTES_LAG; Kafka has no such bound",
+        edits=(
+            ("caught_up = offset >= replica.high_watermark", "caught_up = offset + 2 > replica.high_watermark"),
+            ("caught_up = caught_up and offset >= replica.epoch_start", "pass"),
+        ),
+    ),
+    Mutant(
         name="two-isr-writes-at-once",
         module="isr",
         category=Category.PROTOCOL,

@@ -117,8 +117,10 @@ class Copies:
             case LogStart():
                 self._starts[op.process] = step.to
             case Truncate() | Stopped():
-                self._starts.pop(op.process, None)
-                return self._remove(op, log, 0 if isinstance(step, Stopped) else _end_after(step))
+                end = 0 if isinstance(step, Stopped) else _end_after(step)
+                if end < self._starts.get(op.process, 0):
+                    del self._starts[op.process]  # the log begins anew
+                return self._remove(op, log, end)
             case Recovered():
                 return self._recover(op, step, log)
             case Leader() | Follower():

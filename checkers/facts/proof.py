@@ -27,7 +27,7 @@ from checkers.facts.known_gaps import joined_before_return, returned_unseen, ret
 from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.silences import unheard
-from checkers.facts.view import at, names_of, setup_of
+from checkers.facts.view import at, names_of, rules_of, setup_of
 from harness.effect import nature_of
 from harness.events import (
     ControllerOffice,
@@ -262,11 +262,12 @@ def _knows(ops: Sequence[Op], node: str, epoch: int, index: int) -> bool:
 
     Before KIP-380 a controller cannot tell a registration from the one that it replaced (KAFKA-1120).
     """
-    setup = setup_of(ops)
-    if setup is None or setup.rules.get("fence_broker_epoch") != "yes":
+    decided = [(op, decision) for op, decision in events_of(ops, Elected) if decision.epoch == epoch]
+    deciders = [(op.process, op.index) for op, _ in decided] or [(node, index)]
+    if not any(rules_of(ops, *each).get("fence_broker_epoch") == "yes" for each in deciders):
         return True
     registered = [r.czxid for op, r in events_of(ops, Registered) if op.process == node and op.index < index]
-    saw = [decision.saw or () for _, decision in events_of(ops, Elected) if decision.epoch == epoch]
+    saw = [decision.saw or () for _, decision in decided]
     return bool(registered) and any(czxid == registered[-1] for each in saw for _, czxid in each)
 
 
@@ -322,8 +323,7 @@ def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> b
     Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up. In between nobody of the ISR is
              live, and where that is allowed an unclean election follows.
     """
-    setup = setup_of(ops)
-    if setup is None or setup.rules.get("fence_broker_epoch") != "yes":
+    if rules_of(ops, decided.process, decided.index).get("fence_broker_epoch") != "yes":
         return False
     names = names_of(ops)
     czxid = next((czxid for broker, czxid in elected.saw or () if names.get(broker) == member), None)

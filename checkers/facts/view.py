@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from checkers.facts.fact import fact
-from harness.events import Assigned, Batch, Leader, LeaderAndIsr, Setup, Snapshot, Started
+from harness.events import Assigned, Batch, Installed, Leader, LeaderAndIsr, Setup, Snapshot, Started
 from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
@@ -105,8 +105,12 @@ def run_setup_of(ops: Sequence[Op]) -> Setup | None:
 
 @fact
 def setup_of(ops: Sequence[Op]) -> Setup | None:
-    """Return the set-up of the ops' partition, with its own replicas; None if the history has none."""
-    setup, place = run_setup_of(ops), _own_place(ops)
+    """
+    Return the set-up of the ops' partition, with its own replicas; None if the history has none.
+
+    Of the rules, those that all nodes had all the time: nothing is certain by a rule that an upgrade changed.
+    """
+    setup, place = _agreed_setup_of(ops), _own_place(ops)
     if setup is None or place is None or not (setup.further or setup.churned):
         return setup
     topic, partition = place
@@ -119,6 +123,33 @@ def setup_of(ops: Sequence[Op]) -> Setup | None:
         return setup
     # No group of records of the schedule is sent to it.
     return replace(setup, topic=topic, partition=partition, partitions=1, replicas=replicas, records={})
+
+
+@fact
+def _agreed_setup_of(ops: Sequence[Op]) -> Setup | None:
+    setup = run_setup_of(ops)
+    later = [installed.rules for _, installed in events_of(ops, Installed)]
+    if setup is None or not later:
+        return setup
+    agreed = {rule: value for rule, value in setup.rules.items() if all(each.get(rule) == value for each in later)}
+    return replace(setup, rules=agreed)
+
+
+def _by_then(ops: Sequence[Op], node: str, index: int) -> Installed | Setup | None:
+    theirs = [each for op, each in events_of(ops, Installed) if each.node == node and op.index < index]
+    return theirs[-1] if theirs else run_setup_of(ops)
+
+
+def rules_of(ops: Sequence[Op], node: str, index: int) -> Mapping[str, str]:
+    """Return the rules that a node follows by then: those installed on it last, else those of the set-up."""
+    found = _by_then(ops, node, index)
+    return {} if found is None else found.rules
+
+
+def protocol_of(ops: Sequence[Op], node: str, index: int) -> str:
+    """Return the protocol that a node follows by then, "" if the history has no set-up."""
+    found = _by_then(ops, node, index)
+    return "" if found is None else found.protocol
 
 
 @fact
@@ -164,10 +195,11 @@ def newest_counts(ops: Sequence[Op]) -> bool:
     """
     Return True if the last epoch of a checkpoint is the one in which its broker leads or appends.
 
-    Where older entries win against a new one that contradicts them, it need not be.
+    Where older entries win against a new one that contradicts them, it need not be; nor where a broker followed a
+    protocol without epochs for a while.
     """
     setup = setup_of(ops)
-    if setup is None:
+    if setup is None or "epochs" not in setup.rules:
         return False
     return setup.rules.get("newest_epoch_wins") == "yes" or setup.rules.get("epoch_assigned_on_lead") == "no"
 

@@ -16,8 +16,8 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.compacted import kept_of
 from checkers.facts.rot import rotten
-from checkers.facts.view import FinalLog, final_logs, key_of, setup_of
-from harness.events import Elected, Follower, Leader, LeaderAndIsr
+from checkers.facts.view import FinalLog, final_logs, key_of, rules_of, setup_of
+from harness.events import Elected, Follower, Installed, Leader, LeaderAndIsr
 from harness.model import Anomaly, Kind, Op, events_of
 
 _OFF = ("no", "false")
@@ -45,7 +45,8 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
 
     Batches without an epoch (-1) need no entry. No batch needs one if the protocol has no epochs. In a cluster of
     the older message format brokers write epochs one after another, and a batch without one clears the checkpoint:
-    a batch then needs no entry, but an entry must be right.
+    a batch then needs no entry, but an entry must be right. So it may be in a cluster that was upgraded; a broker
+    that was set back to a protocol without epochs does not look at what it wrote before.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -58,13 +59,16 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     """
     topic, partition = key_of(ops)
     setup = setup_of(ops)
-    has_epochs = setup is None or setup.rules.get("epochs") not in _OFF
-    older = setup is not None and setup.message_format == "without_epochs"
+    upgraded = next(events_of(ops, Installed), None) is not None
+    older = upgraded or (setup is not None and setup.message_format == "without_epochs")
     known = _known_epochs(ops)
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
         if log.snapshot.epochs is None and rotten(ops, log.node, _FILE) is not None:
             continue  # a fault has changed a byte of the file, so that it cannot be read
+        has_epochs = rules_of(ops, log.node, log.index).get("epochs") not in _OFF
+        if upgraded and not has_epochs:
+            continue
         complaints = _entries(ops, log) + (_batches(log, older=older) + _strange(log, known) if has_epochs else [])
         if complaints:
             found.append(

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import at, is_churned, key_of, names_place, setup_of
+from checkers.facts.view import at, is_churned, key_of, names_place, protocol_of, setup_of
 from checkers.rules.lives import broken_lives
 from checkers.rules.values import strange_values
 from harness.events import (
@@ -331,8 +331,9 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
         if started.id != ids.get(op.process, started.id):
             text = f"{op.process} started as {started.id} at {at(op)}; the set-up has {ids[op.process]}"
             yield text, (op.index,)
-        if started.protocol != setup.protocol:
-            text = f"{op.process} started with {started.protocol} at {at(op)}; the set-up has {setup.protocol}"
+        due = protocol_of(ops, op.process, op.index)
+        if started.protocol != due:
+            text = f"{op.process} started with {started.protocol} at {at(op)}; due was {due}, as it was set up"
             yield text, (op.index,)
     for op in ops:
         if op.source is Source.BROKER and op.process not in told:

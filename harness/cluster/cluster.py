@@ -22,7 +22,7 @@ from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, 
 from harness.cluster.partition import NOTED, Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, UNREACHED, Effect
-from harness.events import Event, Printed
+from harness.events import Event, Installed, Printed
 from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
@@ -31,6 +31,10 @@ from harness.workload.plan import ChurnPlan, Place
 
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
+# In place of a protocol's name: the run's own.
+OWN: Final = "own"
+# Between a program and the older protocol that it is to speak; alone before the latter, the program is the run's.
+SPEAKS_AS: Final = "@"
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
 
 
@@ -175,6 +179,40 @@ class Cluster:
         session = self.zookeeper_view.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
         return f"registered in session 0x{session:x}{before}"
+
+    def install(self, name: str, protocol: str) -> None:
+        """
+        Have a node follow another protocol from its next start on, on the same disk.
+
+        Changes of rules that the run was asked for are of its own protocol, and of no other.
+
+        Args:
+            protocol: a name of the target's; OWN for the run's, or `@kip101` for that which speaks as that one.
+
+        Raises:
+            PreconditionError: the node runs.
+            UsageError: the target has no such protocol.
+        """
+        if name not in self.down:
+            raise PreconditionError(f"install {protocol} on {name}: it runs; expected a node that is down")
+        found, rules = self._named_protocol(protocol)
+        self.host.install(name, found, rules)
+        self.record("runner", OpType.INFO, Installed(node=name, protocol=found, rules=rules))
+
+    def _named_protocol(self, protocol: str) -> tuple[str, Mapping[str, str]]:
+        if protocol == OWN:
+            return self.protocol, self.rules
+        found = f"{self.protocol}{protocol}" if protocol.startswith(SPEAKS_AS) else protocol
+        found = found.removeprefix(f"{self.target.name}:")
+        return found, self.target.rules(found, ())
+
+    def why_not_installed(self, protocol: str) -> str:
+        """Return why the target has no such protocol, "" if it has."""
+        try:
+            self._named_protocol(protocol)
+        except UsageError as error:
+            return str(error)
+        return ""
 
     def _await_alive(self, name: str, condition: Callable[[], bool], what: str) -> None:
         """Wait for a condition of a starting node; raise PreconditionError at once if its process ends."""

@@ -58,6 +58,9 @@ class Machines(Protocol):
     def boot(self, name: str) -> None:
         """Start the node's process; raise UsageError if it dies at once."""
 
+    def install(self, name: str, protocol: str, rules: Mapping[str, str]) -> None:
+        """Have a node that is down follow this protocol, with these rules, from its next start on."""
+
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists, even if it is paused."""
 

@@ -7,6 +7,7 @@ interfaces (harness/cluster/interfaces.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,8 @@ class RealMachines:
         self._target = target
         self._spec = spec
         self._torn = 0
+        # Of nodes that another protocol was installed on.
+        self._installed: dict[str, tuple[str, Mapping[str, str]]] = {}
         self._clocks = NodesClocks(spec)
 
     @property
@@ -96,8 +99,13 @@ class RealMachines:
     def _launch(self, name: str) -> Launch:
         clocks = self._clocks.at_start(name)
         spec = replace(self.specs[name], shows_clocks=clocks is not None)
-        launch = self._target.launch(spec, self._spec.variant.protocol, self._spec.rules)
+        protocol, rules = self._installed.get(name, (self._spec.variant.protocol, self._spec.rules))
+        launch = self._target.launch(spec, protocol, rules)
         return replace(launch, clocks=clocks)
+
+    def install(self, name: str, protocol: str, rules: Mapping[str, str]) -> None:
+        """Have the target launch it otherwise from its next start on."""
+        self._installed[name] = protocol, rules
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""

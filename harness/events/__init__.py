@@ -73,7 +73,17 @@ from harness.events.fabric import (
 )
 from harness.events.log import WITH_EPOCHS, Batch, Snapshot, SnapshotFailed
 from harness.events.nemesis import Injection
-from harness.events.runner import Done, Exited, Healed, LineUnreadable, RunnerNote, ScheduleStopped, Setup, Step
+from harness.events.runner import (
+    Done,
+    Exited,
+    Healed,
+    Installed,
+    LineUnreadable,
+    RunnerNote,
+    ScheduleStopped,
+    Setup,
+    Step,
+)
 from harness.events.simulator import OracleViolation, World
 from harness.events.zookeeper import Assigned, ControllerNode, LeaderAndIsr, Registrations
 
@@ -124,6 +134,7 @@ __all__ = [
     "HighWatermark",
     "Hold",
     "Injection",
+    "Installed",
     "IsrChanged",
     "Leader",
     "LeaderAndIsr",
@@ -169,6 +180,7 @@ __all__ = [
 EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.RUNNER, "setup"): Setup,
     (Source.RUNNER, "step"): Step,
+    (Source.RUNNER, "installed"): Installed,
     (Source.RUNNER, "stopped"): ScheduleStopped,
     (Source.RUNNER, "exited"): Exited,
     (Source.RUNNER, "healed"): Healed,

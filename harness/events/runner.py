@@ -65,6 +65,19 @@ class Setup(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Installed(Event):
+    """A node that is down follows another protocol from its next start on; its disk stays."""
+
+    PROCESS: ClassVar[str] = "runner"
+
+    node: str = field(metadata=key("its name"))
+    protocol: str = field(
+        metadata=key("as `kip101`, or `kip320@kip101` for a program that speaks as an older one")
+    )
+    rules: Mapping[str, str] = field(metadata=key("the value of each rule"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step(Event):
     """A step of the scenario. In a random schedule a failed or skipped step is `info`."""
 

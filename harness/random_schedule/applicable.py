@@ -16,7 +16,7 @@ from harness.effect import DOWN, ON_ZOOKEEPER, Effect
 from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
-from harness.scenario.steps import Act, Heal, Inject, Release
+from harness.scenario.steps import Act, Heal, Inject, Install, Release
 
 # Returns why a fault is not applicable to a node now, "" if it is.
 _WhyNot = Callable[[Cluster, str], str]
@@ -50,6 +50,9 @@ def why_not(
                 if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
                     return reason
                 return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
+        case Install(protocol, nodes):
+            up = next((f"{name} is not down" for name in nodes if name not in cluster.down), "")
+            return up or cluster.why_not_installed(protocol)
         case Release(api, src, dst, direction):
             try:
                 links.hold_of(api, src, dst, direction)

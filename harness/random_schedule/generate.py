@@ -29,6 +29,7 @@ from harness.random_schedule.profile import ALWAYS, DEFAULT, NAMED_MOVES, Profil
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
+from harness.random_schedule.upgrades import has_upgrades, with_upgrades
 from harness.random_schedule.width import KEYED_SEGMENT_BYTES, draw_width, is_wide, keyed_clients
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
@@ -143,6 +144,9 @@ class _Drawing:
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
         clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
+        quiet = width.wide and profile.only is None and not (width.clients.churners or keys)
+        if quiet and has_upgrades(self._seed):
+            steps = with_upgrades(self._seed, steps, self._nodes)
         settings = Settings(
             min_isr=min_isr,
             replica_lag_ms_max=lag or None,

@@ -57,7 +57,7 @@ from harness.scenario.grammar import Line, Names
 from harness.scenario.heads import Count, counts_of, further_of, nodes_of
 from harness.scenario.lines import RawLine, lines_of
 from harness.scenario.step_order import check_order, check_records
-from harness.scenario.steps import STEPS, Act, Inject, Produce
+from harness.scenario.steps import STEPS, Act, Inject, Install, Produce
 from harness.scenario.variant import Variant, Variants
 from harness.workload.plan import NO_CLIENTS, Clients, Place
 
@@ -149,6 +149,11 @@ class Scenario:
     def faults(self) -> tuple[str, ...]:
         """The faults that its steps name, each once."""
         return tuple(dict.fromkeys(step.act.fault for step in self.steps if isinstance(step.act, Inject)))
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether a step has a node follow another protocol."""
+        return any(isinstance(step.act, Install) for step in self.steps)
 
     @property
     def stores(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ QUESTION: Final = "question"
 APIS: Final = (QUESTION, *API_NAMES.values(), ZOOKEEPER_API, ANY)
 NONE: Final = "none"
 _ACKS: Final = {"0": 0, "1": 1, "all": -1}
+# A name of the target's; the target knows which there are.
+_PROTOCOL: Final = re.compile(r"@?[a-z0-9][a-z0-9.@:-]*")
 _MARK: Final = re.compile(r"(end|start)\((\w+)\)")
 
 
@@ -41,6 +43,12 @@ def _place(word: str, names: Names) -> Place:
 
 def _record_offsets(names: Names) -> list[str]:
     return [f"{side}({group})" for group in names.groups for side in ("end", "start")]
+
+
+def _protocol(word: str, _names: Names) -> str:
+    if not _PROTOCOL.fullmatch(word):
+        raise ValueError(word)
+    return word
 
 
 def _above_zero(unit: str, most: int) -> Callable[[str, Names], Decimal]:
@@ -83,6 +91,11 @@ PLACE: Final = Kind(
     expected=lambda names: f"a further partition of the head: one of {', '.join(map(str, names.places))}",
     read=_place,
     choices=lambda names: [str(place) for place in names.places],
+)
+PROTOCOL: Final = Kind(
+    sign="PROTOCOL",
+    expected=lambda _: "a protocol: its name, kip320@kip101, @kip101, own, or a release such as kafka:1.1.1",
+    read=_protocol,
 )
 CODEC: Final = one_of("|".join(CODEC_NAMES), "a codec", lambda _: CODEC_NAMES)
 OFFSET: Final = Kind(

@@ -33,7 +33,7 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
-from harness.scenario.steps import Act, Await, Delete, Inject, Pass, Produce, Read, Require, Settle
+from harness.scenario.steps import Act, Await, Delete, Inject, Install, Pass, Produce, Read, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
 from harness.workload.plan import Place
 
@@ -220,6 +220,9 @@ class Play:
             case Inject(fault, nodes, place):
                 with self.cluster.naming(place):
                     self.fault_steps.inject(self.faults[fault], nodes)
+            case Install(protocol, nodes):
+                for name in nodes:
+                    self.cluster.install(name, protocol)
             case Settle():
                 self._settle()
             case _:

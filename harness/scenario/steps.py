@@ -32,6 +32,7 @@ from harness.scenario.kinds import (
     OFFSET,
     OTHER_END,
     PLACE,
+    PROTOCOL,
     SECONDS,
 )
 from harness.scenario.offsets import Offset
@@ -137,6 +138,27 @@ class Inject(Statement):
         """Return an aim that is not alone."""
         aims = [each for each in self.nodes if each in AIMS]
         return f"{aims[0]} among others; expected an aim alone, or nodes" if aims and len(self.nodes) > 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Install(Statement):
+    """
+    Have these nodes, which are down, follow another protocol from their next start on, on the same disks.
+
+    `kip320@kip101` is the program of kip320 that speaks with
+    others as kip101 does (inter.broker.protocol.version),
+    `@kip101` the program of the run's protocol that does so,
+    `own` the run's protocol.
+    """
+
+    protocol: str
+    nodes: tuple[str, ...]
+    FORM: ClassVar[Form] = (
+        Word("install"),
+        Slot("protocol", PROTOCOL),
+        Word("on"),
+        Several(Slot("nodes", NODE)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +287,7 @@ class Require(Statement):
 
 
 LinkAct: TypeAlias = Hold | Release | ReleaseAll | Drop | Cut | Delay | Double | Heal | HealAll
-Act: TypeAlias = Produce | Read | Delete | Pass | Inject | Settle | LinkAct | Await | Require
+Act: TypeAlias = Produce | Read | Delete | Pass | Inject | Install | Settle | LinkAct | Await | Require
 
 LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     Hold,
@@ -279,6 +301,6 @@ LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     Heal,
 )
 STEPS: Final[tuple[type[Statement], ...]] = (
-    *(Produce, Read, Delete, Pass, Inject, Settle, Await, Require),
+    *(Produce, Read, Delete, Pass, Inject, Install, Settle, Await, Require),
     *LINK_STEPS,
 )

@@ -31,15 +31,22 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
 
+def _log_to_stderr() -> None:
+    """Log without looking up what no line shows: a failover logs some lines for each partition."""
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+
+
 def main() -> int:
     """Read the configuration, serve, and shut down cleanly on a signal."""
     parser = _Parser(prog="python -m targets.broker", description="Run one Fencepost broker.", allow_abbrev=False)
     parser.add_argument("--config", type=Path, required=True, help="JSON; targets/broker/config.py lists its keys")
     parser.add_argument("--check", action="store_true", help="read the configuration and end")
     arguments = parser.parse_args()
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
+    _log_to_stderr()
     try:
         config, settings = load(arguments.config)
     except ConfigError as error:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
-from targets.broker.core.rules import PROTOCOLS, from_text
+from targets.broker.core.inter_broker import protocol_rules
+from targets.broker.core.rules import from_text
 from targets.broker.core.state import Config, Together
 from targets.broker.core.zookeeper import Registration
 from targets.broker.limits import Limits
@@ -112,8 +113,7 @@ def _config(raw: Mapping[str, Any]) -> Config:
     settings = _object("settings", raw.get("settings", {}))
     _only("setting", settings, frozenset(_TUNABLE))
     protocol = _text("protocol", raw["protocol"])
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"protocol {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
+    own = protocol_rules(protocol)
     rules = _object("rules", raw.get("rules", {}))
     host, port = _address("advertised_client", raw["advertised_client"])
     internal_host, internal_port = _address("advertised_internal", raw["advertised_internal"])
@@ -130,9 +130,7 @@ def _config(raw: Mapping[str, Any]) -> Config:
             internal_port=internal_port,
         ),
         protocol=protocol,
-        rules=from_text({name: _text(f"rule {name}", value) for name, value in rules.items()})
-        if rules
-        else PROTOCOLS[protocol],
+        rules=from_text({name: _text(f"rule {name}", value) for name, value in rules.items()}) if rules else own,
         limits=_limits(_object("limits", raw.get("limits", {}))),
         together=_together(_object("together", raw.get("together", {}))),
         **tunables,

@@ -20,6 +20,8 @@ HERE: Final = Path(__file__).parent
 LOCKS: Final = HERE / "locks"
 SPEAKS: Final = "inter.broker.protocol.version"
 FORMAT: Final = "log.message.format.version"
+# Record batches came with 0.11 (KIP-98): older brokers accept message sets only.
+BATCHES_SINCE: Final = (0, 11)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,27 @@ def entries() -> Mapping[str, Entry]:
             if raw["release"] == name:
                 found[variant] = Entry(name=variant, release=release, properties=raw["set"])
     return found
+
+
+def spoken_entry(name: str) -> Entry | None:
+    """
+    Return a release that speaks as an older one, as in the first round of an upgrade; None for another name.
+
+    `3.9.1@2.1` need not be a column of the tables. Before 0.11 the message format is set back too: its batches
+    would be sent to brokers that cannot read them.
+
+    Raises:
+        UsageError: there is no such release, or it is older than the version that it is to speak.
+    """
+    number, at, speaks = name.partition("@")
+    if name in entries() or not at:
+        return entries().get(name)
+    release = release_of(number)
+    if version(speaks) > version(release.speaks):
+        raise UsageError(f"{name}: {SPEAKS}={speaks}; expected at most the release's own, {release.speaks}")
+    allowed(speaks)
+    formats = {FORMAT: speaks} if version(speaks) < BATCHES_SINCE else {}
+    return Entry(name=name, release=release, properties={SPEAKS: speaks, **formats})
 
 
 def release_of(name: str) -> Release:

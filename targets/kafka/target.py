@@ -32,13 +32,11 @@ from harness.registry import pick
 from targets.kafka import archive, elections, printed
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
-from targets.kafka.releases import Entry, entries, release_of, version
+from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
 _NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, DELETES, NAMED, IDEMPOTENCE})
-# Record batches came with 0.11 (KIP-98): older brokers accept message sets only.
-BATCHES_SINCE: Final = (0, 11)
 _PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value>[^\r\n]*)")
 
 
@@ -53,7 +51,7 @@ class KafkaTarget:
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
         """Return an entry with more of its properties set; its protocol version decides what it models."""
-        entry = pick("release of Apache Kafka", entries(), protocol)
+        entry = spoken_entry(protocol) or pick("release of Apache Kafka", entries(), protocol)
         set_now = dict(_property(change) for change in changes)
         made = Entry(name=entry.name, release=entry.release, properties={**entry.properties, **set_now})
         return _rules(made, changed=bool(set_now))

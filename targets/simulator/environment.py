@@ -168,7 +168,8 @@ class SimEnvironment:
             settings |= {
                 "together": random_together(spec.seed, settings["replica_lag_ms_max"]),
                 **random_fetches(spec.seed, settings["replica_lag_ms_max"]),
-                **random_retention(spec.seed),
+                # An upgraded cluster must become whole while clients go on: who lags would find nothing left.
+                **({} if spec.scenario.upgrades else random_retention(spec.seed)),
             }
             if spec.scenario.settings.keys:
                 settings |= random_compaction(spec.seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from harness import limits
@@ -14,6 +14,7 @@ from harness.logdir.scan import ReplicaLog
 from harness.model import PreconditionError
 from harness.packets import Packets
 from targets.broker.core.messages import TopicPartition
+from targets.broker.core.rules import from_text
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.node import Node
 from targets.simulator.node_clock import WallClock
@@ -71,6 +72,10 @@ class SimMachines:
         if node.process is not None:
             raise PreconditionError(f"start {name}: it runs already; expected a node that is down")
         node.boot()
+
+    def install(self, name: str, protocol: str, rules: Mapping[str, str]) -> None:
+        """Have the node's next process follow these rules."""
+        self._world.nodes[name].install(protocol, from_text(rules))
 
     def alive(self, name: str) -> bool:
         """Return True if the node has a process, paused or not."""

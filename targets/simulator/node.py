@@ -13,6 +13,7 @@ from __future__ import annotations
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from harness.cluster.disk_error import DiskError
@@ -38,6 +39,7 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
+from targets.broker.core.rules import Rules
 from targets.broker.core.state import Config, LogDir
 from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
 from targets.simulator import clock
@@ -49,6 +51,7 @@ from targets.simulator.peers import Inbounds, Outbounds
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
 from targets.simulator.session import ZkClient
 from targets.simulator.trace import Detail, Trace
+from targets.simulator.versions import Carrier
 
 # The first process number, one per process, as the history requires one.
 PID_FIRST: Final = 1_000
@@ -68,6 +71,7 @@ class Setting(Protocol):
 
     clock: clock.Clock
     network: Network
+    carrier: Carrier
     trace: Trace
     watchers: list[Watcher]
     coverage: Coverage
@@ -108,12 +112,13 @@ class Process:
             late_share=world.late_share,
             post=self.post,
         )
-        self.inbounds = Inbounds(world.network, self.post)
+        self.inbounds = Inbounds(world.network, world.carrier, self.post)
         self.outbounds = Outbounds(
             name=node.name,
             life=self.life,
             clock=node.clock,
             network=world.network,
+            carrier=world.carrier,
             post=self.post,
             resolve=self._resolve,
         )
@@ -305,6 +310,12 @@ class Node:
         return None if self.process is None else self.process.broker
 
     # --- life --------------------------------------------------------------------------------------------------
+    def install(self, protocol: str, rules: Rules) -> None:
+        """Have the processes from the next one on follow another protocol, on the same disk."""
+        assert self.process is None, f"{self.name} runs; what runs is not replaced"
+        self.config = replace(self.config, protocol=protocol, rules=rules)
+        self._world.carrier.mixed = True
+
     def boot(self) -> None:
         """Start a process on the contents of the disk."""
         assert self.process is None, f"{self.name} runs already"

@@ -20,6 +20,8 @@ from targets.broker.core.rounds import FETCHER_CHANNELS
 from targets.simulator.clock import NS_PER_S, Clock
 from targets.simulator.network import Network
 from targets.simulator.pipe import ANSWERS, REQUESTS, Frame, Pipe
+from targets.simulator.versions import Answered as AtOnce
+from targets.simulator.versions import Carrier
 
 ANSWER_NS_MAX: Final = 30 * NS_PER_S
 
@@ -36,8 +38,9 @@ class _Inbound:
 class Inbounds:
     """All inbound connections."""
 
-    def __init__(self, network: Network, post: Callable[[Event], None]) -> None:
+    def __init__(self, network: Network, carrier: Carrier, post: Callable[[Event], None]) -> None:
         self._network = network
+        self._carrier = carrier
         self._post = post
         self._open: dict[int, _Inbound] = {}
 
@@ -65,6 +68,8 @@ class Inbounds:
             return
         (tag, request), inbound.current = inbound.current, None
         if pipe is not None:
+            if self._carrier.mixed and not pipe.outside:
+                response = self._carrier.response(pipe.link, response)
             self._network.send(pipe, ANSWERS, (tag, response), request, tag=tag)
         self._next(to.connection, inbound)
 
@@ -99,6 +104,7 @@ class Outbounds:
         life: int,
         clock: Clock,
         network: Network,
+        carrier: Carrier,
         post: Callable[[Event], None],
         resolve: Callable[[tuple[int, str]], None],
     ) -> None:
@@ -106,6 +112,7 @@ class Outbounds:
         self._life = life
         self.clock = clock
         self._network = network
+        self._carrier = carrier
         self._post = post
         self._resolve = resolve
         self._lanes: dict[tuple[int, str], _Lane] = {}
@@ -147,6 +154,12 @@ class Outbounds:
 
     def _send(self, lane: _Lane, tag: int, request: Request) -> None:
         assert lane.pipe is not None, "a question is sent on a connection"
+        if self._carrier.mixed:
+            found = self._carrier.request(lane.pipe.link, request)
+            if isinstance(found, AtOnce):
+                self._post(Answered(tag=tag, response=found.response))
+                return
+            request = found
         lane.asked[tag] = self.clock.now_ns
         self._network.send(lane.pipe, REQUESTS, (tag, request), request, tag=tag)
         if not lane.watched:

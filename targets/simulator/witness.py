@@ -16,7 +16,6 @@ from targets.broker.core.messages import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
-from targets.broker.core.rules import Rules, TruncateTo
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
 
 # Receives the fabric's events.
@@ -28,11 +27,11 @@ class Witness:
     Record frames as events of docs/history.md.
 
     Args:
-        epoch_version: the version of OffsetForLeaderEpoch between brokers: 0 has no epoch in answers.
+        epoch_version: returns the version of OffsetForLeaderEpoch on a link: 0 has no epoch in answers.
     """
 
-    def __init__(self, rules: Rules) -> None:
-        self.epoch_version = epoch_version(rules)
+    def __init__(self, epoch_version: Callable[[tuple[str, str]], int]) -> None:
+        self._epoch_version = epoch_version
 
     def passed(self, record: Recorder, pipe: Pipe, direction: int, frame: Frame) -> None:
         """Record a delivered frame if the history has an event for it."""
@@ -47,7 +46,7 @@ class Witness:
                         topic=question.tp.topic,
                         partition=question.tp.partition,
                         leader_epoch=question.leader_epoch,
-                        version=self.epoch_version,
+                        version=self._epoch_version(pipe.link),
                     )
                     record(asked)
                 return
@@ -59,7 +58,7 @@ class Witness:
                         topic=answer.tp.topic,
                         partition=answer.tp.partition,
                         error=int(answer.error),
-                        leader_epoch=answer.leader_epoch if self.epoch_version else -1,
+                        leader_epoch=answer.leader_epoch if self._epoch_version(pipe.link) else -1,
                         end_offset=answer.end_offset,
                     )
                     record(answered)
@@ -71,12 +70,3 @@ class Witness:
             if pipe.last_offsets.get((topic, partition)) != offset:
                 pipe.last_offsets[topic, partition] = offset
                 record(events.Fetch(link=pipe.link, topic=topic, partition=partition, offset=offset))
-
-
-def epoch_version(rules: Rules) -> int:
-    """Return the version of OffsetForLeaderEpoch whose fields the rules need, as the releases had it."""
-    if rules.topic_identity:
-        return 4
-    if rules.fence_truncation_query:
-        return 3 if rules.fence_broker_epoch else 2
-    return 1 if rules.truncate_to is TruncateTo.EPOCH_WALK else 0

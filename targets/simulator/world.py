@@ -28,6 +28,7 @@ from targets.simulator.node import Node, Watcher
 from targets.simulator.node_clock import Drift, NodeClock
 from targets.simulator.pipe import End
 from targets.simulator.trace import Detail, Trace
+from targets.simulator.versions import Carrier
 from targets.simulator.witness import Witness
 from targets.simulator.zookeeper import ZooKeeper
 
@@ -77,7 +78,7 @@ class World:
 
     Args:
         ids: broker ids by node name.
-        protocol: names the rules, unless rules are given too.
+        protocol: names the rules of all nodes, unless rules are given too; a node may be installed others.
         settings: the core's tunables.
         of_nodes: those of single nodes that have others, by node name.
         clocks: the nodes whose clock shows another time than the world's.
@@ -110,7 +111,9 @@ class World:
         self.clock = Clock(seed)
         self.trace = trace or Trace(Detail.NONE)
         self.session_timeout_ms = session_timeout_ms
-        self.network = Network(self.clock, randomness.latency if randomness else Latency(), Witness(self.rules))
+        self.carrier = Carrier(lambda name: self.nodes[name].config.rules if name in self.nodes else None)
+        witness = Witness(self.carrier.epoch_version)
+        self.network = Network(self.clock, randomness.latency if randomness else Latency(), witness)
         self.links = SimLinks(self.network)
         self.zookeeper = ZooKeeper(self.clock, self.network, session_timeout_ms)
         self.network.ends[ZOOKEEPER] = self.zookeeper

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pstats
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,6 +19,7 @@ from benchmarks.clusters import RunningCluster, our_peer, running
 from benchmarks.figures import OURS, Load
 from benchmarks.job import Job, Work
 from harness import limits
+from harness.launch import Launch
 from harness.model import FencepostError, UsageError
 from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_repeat
 from tests.benchmarks.test_job import JOB
@@ -26,12 +28,27 @@ from tests.kept import exhaustive, keep
 TINY = ("--alone", "--seconds=0.4", "--warm=0.1", "--repeats=1", "--acks=-1", "--bytes=1000")
 
 
-def test_all_four_loads_are_measured_unless_some_are_named() -> None:
-    assert [
-        Load(acks=acks, record_bytes=size) for size, acks in ((1000, -1), (1000, 1), (100, -1), (100, 1))
-    ] == loads_of(None, None)
-    assert [Load(acks=0, record_bytes=1000), Load(acks=0, record_bytes=100)] == loads_of([0], None)
-    assert [Load(acks=-1, record_bytes=7), Load(acks=1, record_bytes=7)] == loads_of(None, [7])
+def loads(*arguments: str) -> list[Load]:
+    return loads_of(parser().parse_args(arguments))
+
+
+def test_all_loads_are_measured_unless_some_are_named() -> None:
+    assert broker.LOADS == tuple(loads()) and len(set(map(str, broker.LOADS))) == len(broker.LOADS)
+    assert [Load(acks=0, record_bytes=1000), Load(acks=0, record_bytes=100)] == loads("--acks=0")
+    assert [Load(acks=-1, record_bytes=7), Load(acks=1, record_bytes=7)] == loads("--bytes=7")
+    (one,) = loads("--acks=-1", "--bytes=9", "--partitions=50", "--replicas=2", "--flushed")
+    assert Load(acks=-1, record_bytes=9, partitions=50, replicas=2, flushed=True) == one
+
+
+def test_brokers_that_flush_each_message_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker, "fetch", lambda *_: None)
+    options = parser().parse_args([])
+    ours, theirs = peers_of(options, lambda _: None, flushed=True)
+    assert "log.flush.interval.messages=1" in theirs.changes
+    launch = Launch(argv=("python",), files={"broker.json": '{"settings": {}, "collector": 0}'}, env={})
+    for peer, flushes in ((ours, 1), (peers_of(options, lambda _: None)[0], None)):
+        settings = json.loads(peer.tune(launch).files["broker.json"])["settings"]
+        assert flushes == settings.get("flush_messages")
 
 
 def test_ours_stands_alone_and_it_is_said_why_where_kafkas_jars_cannot_be_had(
@@ -74,16 +91,16 @@ def test_line_of_a_round_tells_speeds_and_what_failed() -> None:
     assert line.startswith("acks=all, 1 KB, repeat 1: ours: produce 0.5 MB/s, consume 0.5 MB/s; 6 failed; load ")
 
 
-def test_clusters_are_warmed_up_with_every_load_for_the_time_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[tuple[Load, float, float]] = []
+def test_each_load_warms_its_cluster_up_for_the_time_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is shared by the three works, and nothing of it is counted."""
+    loads: list[tuple[Load, str, float, float]] = []
     monkeypatch.setattr(
-        broker, "measure", lambda _one, load, _topic, o: loads.append((load, o.warm, o.seconds)) or {}
+        broker, "measure", lambda _one, load, topic, o: loads.append((load, topic, o.warm, o.seconds)) or {}
     )
-    warm_up(None, parser().parse_args(["--warm-up=40", "--seconds=3"]))  # type: ignore[arg-type]
-    assert [(load, 0.0, 5.0) for load in loads_of(None, None)] == loads
-    loads.clear()
-    warm_up(None, parser().parse_args(["--warm-up=0"]))  # type: ignore[arg-type]
-    assert [] == loads
+    warm_up(None, BIG, "t", parser().parse_args(["--warm-up=30"]))  # type: ignore[arg-type]
+    assert [(BIG, "t", 0.0, 10.0)] == loads
+    warm_up(None, BIG, "t", parser().parse_args(["--warm-up=0"]))  # type: ignore[arg-type]
+    assert 1 == len(loads)
 
 
 def test_load_process_that_fails_is_an_error_with_its_last_words() -> None:

@@ -99,3 +99,5 @@ def test_shares_of_throughput_are_the_middle_ratios_in_bytes() -> None:
 def test_load_is_named_by_what_a_producer_asks_and_the_size_of_records() -> None:
     assert "acks=0, 1.5 KB" == str(Load(acks=0, record_bytes=1500))
     assert "acks=all, 999 B" == str(Load(acks=-1, record_bytes=999))
+    many = Load(acks=1, record_bytes=1000, partitions=1_000, replicas=2, flushed=True)
+    assert "acks=1, 1 KB, 1,000 partitions, 2 replicas, flushed" == str(many)

@@ -10,6 +10,7 @@ import pytest
 
 from harness import limits
 from harness.zookeeper.sessions import owner_of
+from targets.broker.coordination.multi_read import READS_TOGETHER_MAX
 from targets.broker.core.events import Event, ZkAnswered, ZkFired
 from targets.broker.core.zookeeper import (
     ZkCheck,
@@ -148,6 +149,37 @@ def test_reads_tell_what_is_there(zk: Connected) -> None:
     assert ZkNames(names=("there",)) == names
     assert [ZkError.NO_NODE] * 3 == nothing
     assert ZkNode(data=b"", version=0, owner=0, czxid=stat.czxid, mzxid=stat.mzxid) == exists
+
+
+@pytest.mark.parametrize("reads", [2, READS_TOGETHER_MAX, 2 * READS_TOGETHER_MAX + 1])
+def test_many_reads_tell_each_what_is_there(zk: Connected, reads: int) -> None:
+    """Every third node is missing, every fifth has no data; a read is as one that is asked alone."""
+    there = [number for number in range(reads) if number % 3]
+    for number in there:
+        data = b"" if number % 5 == 0 else b"x" * (number * 97 % 5_000 + 1)
+        zk.other.create(f"{zk.chroot}/r{number}", data)
+    zk.coordination.ask(1, tuple(ZkGet(path=f"/r{number}") for number in range(reads)))
+    for number in range(reads):
+        zk.coordination.ask(2 + number, (ZkGet(path=f"/r{number}"),))
+    together = zk.answer(1).results
+    assert together == tuple(zk.answer(2 + number).results[0] for number in range(reads))
+    assert [number % 3 == 0 for number in range(reads)] == [result is ZkError.NO_NODE for result in together]
+
+
+def test_reads_keep_their_places_among_others(zk: Connected) -> None:
+    zk.other.create(f"{zk.chroot}/n", b"1")
+    get, none = ZkGet(path="/n"), ZkGet(path="/none")
+    zk.coordination.ask(1, (get, none, ZkChildren(path="/"), none, ZkExists(path="/n"), get, get))
+    kinds = [type(result) if not isinstance(result, ZkError) else result for result in zk.answer(1).results]
+    assert [ZkNode, ZkError.NO_NODE, ZkNames, ZkError.NO_NODE, ZkNode, ZkNode, ZkNode] == kinds
+
+
+def test_many_reads_are_lost_with_their_connection(zk: Connected) -> None:
+    hold = zk.hold_answers()
+    zk.coordination.ask(1, (ZkGet(path="/"), ZkGet(path="/none")))
+    hold.wait(limits.CONDITION_WAIT_S_MAX)
+    zk.fabric.drop(hold)
+    assert (ZkError.LOST,) * 2 == zk.answer(1).results
 
 
 def test_creates_say_what_hinders_them(zk: Connected) -> None:

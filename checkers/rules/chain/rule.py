@@ -32,6 +32,7 @@ from harness.events import (
     Follower,
     HighWatermark,
     Injection,
+    Installed,
     Leader,
     LogStart,
     Ready,
@@ -125,6 +126,8 @@ def _told(ops: Sequence[Op]) -> Iterator[_Break]:
             node.begun = (node.begun or op.f not in _OPENING) and op.f != "started"
         elif op.source is Source.NEMESIS:
             _suffer(op, op.event, nodes)
+        elif isinstance(op.event, Installed) and (told := nodes.get(op.event.node)) is not None:
+            told.epochs = None  # a protocol without epochs, or one that reads the log anew, finds others
 
 
 def _presides(node: Node, office: ControllerOffice, nodes: Iterable[Node]) -> None:

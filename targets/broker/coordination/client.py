@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -30,6 +31,7 @@ from kazoo.protocol.states import Callback, EventType, KazooState, WatchedEvent,
 from kazoo.retry import KazooRetry
 
 from targets.broker.coordination.handler import OneQueueHandler, rest
+from targets.broker.coordination.multi_read import READS_TOGETHER_MAX, read_together
 from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
 from targets.broker.core.zookeeper import (
     ZkCheck,
@@ -149,16 +151,19 @@ class Coordination:
         sent = ops or (ZkExists(path="/"),)
         ask = _Ask(tag, [None] * len(ops), len(sent), self._sessions_lost)
         self._under_way.add(ask)
-        for place, op in enumerate(sent):
+        for place, part in _parts(sent):
             with self._client.handler.linked(
-                lambda outcome, place=place, op=op: self._done(ask, place, _result(op, outcome))
+                lambda outcome, place=place, part=part: self._done(ask, place, _results(part, outcome))
             ):
-                self._start(op)
+                if len(part) > 1:
+                    read_together(self._client, [op.path for op in part if isinstance(op, ZkGet)])
+                else:
+                    self._start(part[0])
 
-    def _done(self, ask: _Ask, place: int, result: ZkResult) -> None:
+    def _done(self, ask: _Ask, place: int, results: Sequence[ZkResult]) -> None:
         if ask.results:
-            ask.results[place] = result
-        ask.left -= 1
+            ask.results[place : place + len(results)] = results
+        ask.left -= len(results)
         if ask.left == 0:
             self._finish(ask)
 
@@ -211,6 +216,27 @@ class Coordination:
                 self._post(ZkFired(path=path))
 
         return fired
+
+
+def _parts(ops: Sequence[ZkOp]) -> Iterator[tuple[int, Sequence[ZkOp]]]:
+    """Yield the operations with their places: reads that stand side by side together, all others alone."""
+    place = 0
+    for is_read, run in groupby(ops, lambda op: isinstance(op, ZkGet)):
+        most, found = READS_TOGETHER_MAX if is_read else 1, tuple(run)
+        for first in range(0, len(found), most):
+            yield place + first, found[first : first + most]
+        place += len(found)
+
+
+def _results(part: Sequence[ZkOp], outcome: Any) -> Sequence[ZkResult]:
+    if len(part) == 1:
+        return (_result(part[0], outcome),)
+    if outcome.exception is not None:
+        return (_error(outcome.exception),) * len(part)
+    if len(outcome.value) != len(part):
+        log.error("ZooKeeper answered %d of %d reads", len(outcome.value), len(part))
+        return (ZkError.LOST,) * len(part)
+    return [_error(read) if isinstance(read, Exception) else _node(*read) for read in outcome.value]
 
 
 def _result(op: ZkOp, outcome: Any) -> ZkResult:

@@ -198,11 +198,13 @@ def recovered_cache(
     cache.truncate_from_end(log_end_offset)
     ends = batch_ends or [*(base for _, base in runs[1:]), *([log_end_offset] if runs else [])]
     cache.entries = _uncontradicted(cache.entries, runs, ends)
-    for epoch, base_offset in runs:
+    for (epoch, base_offset), end in zip(runs, ends, strict=True):
         if epoch > cache.latest:
             cache.assign(epoch, base_offset)
-        elif epoch < 0 and cache.entries and cache.entries[-1].start < base_offset:
-            cache.clear()
+        elif epoch < 0:
+            # Also those that begin among batches without an epoch: a broker that was set back to a protocol
+            # without epochs has left the checkpoint as it was, and written others in place of what it tells of.
+            cache.entries = [entry for entry in cache.entries if entry.start >= end]
     cache.truncate_from_start(log_start_offset)
     return cache
 
@@ -210,11 +212,17 @@ def recovered_cache(
 def _uncontradicted(
     entries: list[EpochEntry], runs: list[tuple[int, int]], ends: Iterable[int]
 ) -> list[EpochEntry]:
-    """Return the entries before the first one at or past whose start a batch of an older epoch exists."""
+    """
+    Return the entries before the first one at or past whose start a batch of an older epoch exists.
+
+    Nor does an epoch begin behind a batch of a newer one: such an entry is left of what was there before a broker
+    was set back to a protocol without epochs.
+    """
     spans = [(epoch, end) for (epoch, _), end in zip(runs, ends, strict=True)]
     kept: list[EpochEntry] = []
     for entry in entries:
         if any(0 <= epoch < entry.epoch and end > entry.start for epoch, end in spans):
             break
-        kept.append(entry)
+        if not any(epoch > entry.epoch and base < entry.start for epoch, base in runs):
+            kept.append(entry)
     return kept

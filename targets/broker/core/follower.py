@@ -84,7 +84,9 @@ def _ask(core: Core, replica: Replica, kind: Kind, timestamp: int = 0) -> None:
     """
     if core.state.leaving and core.config.broker_id not in replica.isr:
         return
-    fetcher = core.state.fetchers.setdefault(replica.leader, Fetcher())
+    fetcher = core.state.fetchers.get(replica.leader)
+    if fetcher is None:
+        fetcher = core.state.fetchers[replica.leader] = Fetcher()
     fetcher.want(kind, replica.tp, Wish(generation=replica.generation, timestamp=timestamp))
 
 

@@ -63,8 +63,9 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         epochs=[list(entry) for entry in epochs.entries],
         high_watermark=high_watermark,
     )
-    # In a message format without epochs the cache must stay empty (KAFKA-7897): it would not grow with the log.
-    if core.rules.epochs and tuple(epochs.entries) != tuple(recovery.file_epochs):
+    # In a message format without epochs, and in a protocol without them, the cache must stay empty (KAFKA-7897):
+    # it would not grow with the log, and a later upgrade would believe it. Where it is empty the log is read anew.
+    if tuple(epochs.entries) != tuple(recovery.file_epochs):
         leader.write_epochs(core, replica)
 
 

@@ -48,6 +48,8 @@ class SideFiles:
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         """Replace the epoch file, durably when `flush`."""
         if flush:
+            if self._epochs is not None:
+                self.settle()  # each write is reported, and so each is made
             self._epochs = tuple(entries)
             self._await()
             return

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from targets.broker.core.inter_broker import spoken_by
 from targets.broker.core.rules import FetchSessions, Rules, TruncateTo
 
 PRODUCE: Final = 0
@@ -213,8 +214,8 @@ _CLIENT_LAST: Final[Mapping[int, int]] = MappingProxyType({FETCH: 11, LIST_OFFSE
 
 def peer_rows(protocol: str, rules: Rules) -> Rows:
     """Return the APIs that a broker uses with other brokers, each up to its newest version."""
-    needed = _needed(rules)
-    known = {key: max(row.peer.get(protocol, row.last), needed.get(key, NOT_KNOWN)) for key, row in ROWS.items()}
+    needed, spoken = _needed(rules), spoken_by(protocol)
+    known = {key: max(row.peer.get(spoken, row.last), needed.get(key, NOT_KNOWN)) for key, row in ROWS.items()}
     return {key: replace(row, last=known[key]) for key, row in ROWS.items() if known[key] >= row.first}
 
 

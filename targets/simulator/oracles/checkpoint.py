@@ -57,16 +57,22 @@ class _Mark:
 class Checkpoints:
     """The checkpoint of one partition on one node."""
 
-    def __init__(self, oracle: PartitionOracle, name: str, *, strictly: bool, mixed: bool = False) -> None:
-        """Start with nothing checked; `strictly` and `mixed` as of `contradiction`."""
+    def __init__(self, oracle: PartitionOracle, name: str) -> None:
+        """Start with nothing checked."""
         self._oracle = oracle
         self._name = name
         self._mark = _Mark()
-        self._strictly = strictly
-        self._mixed = mixed
 
-    def judge(self) -> None:
-        """Check the replica, after a look found it changed."""
+    def judge(self, config: Config, *, mixed: bool) -> None:
+        """
+        Check the replica, after a look found it changed.
+
+        Args:
+            config: of the node, as it runs now.
+            mixed: brokers that write no epochs lead too.
+        """
+        if not is_promised(config):
+            return
         seen, mark = self._oracle.replicas.seen[self._name], self._mark
         log = seen.log
         if seen.replica is None or log is None or not log.segments:
@@ -75,7 +81,7 @@ class Checkpoints:
         if since is None or since:
             batches = log.batches if since is None else since
             ends = log.epochs or (), batches, log.start_offset, log.end_offset
-            wrong = contradiction(*ends, strictly=self._strictly, mixed=self._mixed)
+            wrong = contradiction(*ends, strictly=config.rules.newest_epoch_wins, mixed=mixed)
             if wrong is not None:
                 text = f"the epoch checkpoint of {self._oracle.replicas.place(self._name)} {wrong[1]}"
                 self._oracle.violated(Rule.CHECKPOINT, (self._name,), wrong[0], text)

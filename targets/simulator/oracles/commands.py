@@ -75,7 +75,11 @@ class Commands:
         if request.controller_epoch < self._epochs[name]:
             return f"it has obeyed controller epoch {self._epochs[name]}"
         broker = self._world.nodes[name].broker
-        if broker is None or not self._world.rules.fence_broker_epoch or request.broker_epoch == ANY_REGISTRATION:
+        if (
+            broker is None
+            or not broker.state.config.rules.fence_broker_epoch
+            or request.broker_epoch == ANY_REGISTRATION
+        ):
             return ""
         own = broker.state.registration
         if own and request.broker_epoch < own:

@@ -192,7 +192,7 @@ def _of_reading(
     live = state.controller.live
     if gone := sorted(state.controller.channels.keys() - live.keys()):
         yield None, f"keeps commands for broker {', '.join(map(str, gone))}, which it has read to be gone"
-    ids = {topic: czxid if world.rules.topic_identity else NO_TOPIC_ID for topic, czxid, _ in about.topics}
+    ids = {topic: czxid if state.config.rules.topic_identity else NO_TOPIC_ID for topic, czxid, _ in about.topics}
     # What was not read now was read or written before.
     found = {tp: there for tp, there in state.controller.states.items() if tp not in about.read} | {
         tp: there

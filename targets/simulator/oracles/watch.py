@@ -64,8 +64,9 @@ from targets.broker.core.messages import (
 from targets.broker.core.state import Replica, State
 from targets.broker.core.zookeeper import leader_and_isr_path
 from targets.simulator.clock import NS_PER_S
+from targets.simulator.node import Node
 from targets.simulator.oracles.calls import COMMANDS, Calls, Told
-from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
+from targets.simulator.oracles.checkpoint import Checkpoints
 from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.compacted import Compaction
 from targets.simulator.oracles.deletions import Deletions
@@ -108,20 +109,14 @@ class Oracles:
         self._lives = Lives(world)
         self._partitions = {tp: PartitionOracle(world, tp, self._violations, self._lives) for tp in places}
         self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
-        mixed = not all(node.config.stamp_epochs for node in world.nodes.values())
+        # Some batches have no epoch.
+        self._mixed = not all(map(_stamps, world.nodes.values()))
         self._of_node = {
             name: [
-                (
-                    tp,
-                    oracle.replicas.seen[name],
-                    oracle,
-                    Checkpoints(oracle, name, strictly=node.config.rules.newest_epoch_wins, mixed=mixed)
-                    if is_promised(node.config)
-                    else None,
-                )
+                (tp, oracle.replicas.seen[name], oracle, Checkpoints(oracle, name))
                 for tp, oracle in self._partitions.items()
             ]
-            for name, node in world.nodes.items()
+            for name in world.nodes
         }
         self._calls = Calls(world.nodes)
         self._sessions = Sessions(world, self._violations)
@@ -195,6 +190,8 @@ class Oracles:
         event, effects = self._sessions.whole(name, event, effects)
         if kind is Received or kind is Start:
             self._lives.on_event(name, event)
+        if kind is Start:
+            self._mixed |= not _stamps(self._world.nodes[name])
         if kind in _OF_OFFICE:
             self._office.on_event(name, event)
         for effect in effects:
@@ -221,8 +218,7 @@ class Oracles:
             if not seen.is_still(replicas.get(tp), logs.get(tp)):
                 changed = True
                 oracle.on_step(name, started=kind is Start)
-                if checkpoint is not None:
-                    checkpoint.judge()
+                checkpoint.judge(node.config, mixed=self._mixed)
         if kind in _OF_DUE and state is not None:
             self._judge_due(name, event, state)
         if kind in _OF_CALLS:
@@ -298,3 +294,7 @@ class Oracles:
         oracle = self._of_path.get(path)
         if oracle is not None:
             oracle.on_state()
+
+
+def _stamps(node: Node) -> bool:
+    return node.config.rules.epochs and node.config.stamp_epochs

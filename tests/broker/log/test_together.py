@@ -67,13 +67,15 @@ def test_each_file_and_its_name_is_flushed(tmp_path: Path, monkeypatch: pytest.M
     assert str(data.path) in seen
 
 
-def test_last_of_several_writes_stands(tmp_path: Path) -> None:
-    data = data_dir(tmp_path / "d", [])
+def test_each_of_several_writes_is_made_and_the_last_stands(tmp_path: Path) -> None:
+    durable: list[tuple[str, int]] = []
+    data = data_dir(tmp_path / "d", durable)
     with data.together():
         log = data.create_log(tp_of(0))
         log.write_epochs([(0, 0)], flush=True)
         log.write_epochs([(0, 0), (1, 4)], flush=True)
     assert ((0, 0), (1, 4)) == epochs_of(data.path, 0)
+    assert [len("0\n1\n0 0\n"), len("0\n2\n0 0\n1 4\n")] == [length for _, length in durable]
     with data.together():
         log.write_epochs([(3, 4)], flush=True)
         log.write_epochs([], flush=False)
