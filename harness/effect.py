@@ -23,8 +23,9 @@ class Effect(StrEnum):
 
     The first group lasts until it is undone, in this order: a paused process does nothing, so it cannot register
     when its link is healed; ZooKeeper must answer before anybody registers, or is asked for anything; a node can
-    register at its start only if it is not cut off, and needs its clock and its disk. The other effects are
-    momentary. A fault with no effect (NONE) proves nothing if it bites.
+    register at its start only if it is not cut off, and needs its clock and its disk; a move that goes on may wait
+    for a node that is down, and the next move for its end. The other effects are momentary. A fault with no effect
+    (NONE) proves nothing if it bites.
     """
 
     PAUSED = "paused"
@@ -38,10 +39,10 @@ class Effect(StrEnum):
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
     DISK_SLOW = "disk-slow"
-    MOVED_AWAY = "moved-away"
     DOWN = "down"
     POWER_LOST = "power-lost"
     PAGES_LOST = "pages-lost"
+    MOVED_AWAY = "moved-away"
 
     SESSION_ENDED = "session-ended"
     OFFICE_LOST = "office-lost"

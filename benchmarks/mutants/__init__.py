@@ -13,6 +13,7 @@ from benchmarks.mutants import (
     asking,
     commanding,
     compacting,
+    configuring,
     controlling,
     deleting,
     following,
@@ -20,6 +21,7 @@ from benchmarks.mutants import (
     leading,
     moving,
     numbering,
+    removing,
     serving,
     stepping,
 )
@@ -27,12 +29,13 @@ from benchmarks.mutants.mutant import Mutant
 
 PARTS: Final = (
     *(stepping, controlling, commanding, leading, serving, following),
-    *(joining, deleting, moving, numbering, asking, compacting),
+    *(joining, deleting, moving, numbering, asking, compacting, configuring, removing),
 )
 MUTANTS: Final[Mapping[str, Mutant]] = {mutant.name: mutant for part in PARTS for mutant in part.MUTANTS}
 
 # Modules of the core without mutants, and why.
 WITHOUT: Final[Mapping[str, str]] = {
+    "altering": "what clients ask for, and no replication: test_altering.py",
     "damage": "no schedule flips a byte: docs/bit-rot.md",
     "configs": "told on request, and no replication: tests/broker/core/test_configs.py",
     "controller_state": "only data: what the controller knows",
@@ -49,5 +52,6 @@ WITHOUT: Final[Mapping[str, str]] = {
     "producer_block": "only data: a block of ids and who waits for another",
     "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",
+    "settings": "a table, and how its values are written: test_altering.py",
     "waiting": "only data: requests that wait",
 }

@@ -16,8 +16,8 @@ MUTANTS: Final = (
         breaks="KAFKA-1555; Kafka's Partition.checkEnoughReplicasReachOffset",
         edits=(
             (
-                "enough = len(replica.isr) >= core.config.min_isr",
-                "enough = len(replica.replicas) >= core.config.min_isr",
+                "enough = len(replica.isr) >= core.config_of(tp.topic).min_isr",
+                "enough = len(replica.replicas) >= core.config_of(tp.topic).min_isr",
             ),
         ),
     ),

@@ -21,6 +21,8 @@ REFUSED: Final = "refused"
 # topic is there, and cannot be created again.
 DELETES: Final = "deletes"
 LATER: Final = "later"
+# A rule of every target: whether brokers give ids to idempotent producers, and heed them ("yes").
+IDEMPOTENCE: Final = "idempotence"
 # A rule of such targets too: the name, such as kafka:2.1.1, by which a scenario's file names this release alone;
 # the part before the colon names all releases of the system.
 NAMED: Final = "named"

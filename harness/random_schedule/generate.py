@@ -25,7 +25,7 @@ from harness.random_schedule.hardware import with_hardware
 from harness.random_schedule.older_format import has_older_format, older_format_schedule
 from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
-from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
+from harness.random_schedule.profile import ALWAYS, DEFAULT, NAMED_MOVES, Profile
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
@@ -174,7 +174,7 @@ class _Drawing:
         """Return the kinds of moves that this schedule has, and the weight of each."""
         weights = {**self._profile.weights, **self._profile.weights_of(self._faults)}
         for kind in weights:
-            if kind not in ALWAYS:
+            if kind not in ALWAYS and kind not in NAMED_MOVES:
                 weights[kind] *= self._chance.choice(self._profile.tempers)
         if self._width.wide and self._profile.only is None:
             weights |= {kind: weight * self._chance.choice(self._profile.tempers) for kind, weight in LATE.items()}

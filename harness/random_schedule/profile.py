@@ -60,10 +60,14 @@ _RENAMED: Final[Mapping[str, str]] = {**RENAMED_FAULTS, "story": "pattern"}
 
 # A nemesis that a command may choose -> its moves.
 ALL: Final = "all"
+# An operator's moves, which a schedule has only if a command names them: their weights are none of the others'.
+OPERATIONS: Final[Mapping[str, Mapping[str, float]]] = {"move-away": {"move-away": 16.0, "move-back": 6.0}}
+NAMED_MOVES: Final = frozenset(move for moves in OPERATIONS.values() for move in moves)
 NEMESES: Final[Mapping[str, tuple[str, ...]]] = {
     ALL: tuple(WEIGHTS),
     "hold": tuple(kind for kind in WEIGHTS if kind.startswith("hold-")),
     **{kind: (kind,) for kind in WEIGHTS if kind not in ALWAYS or kind == "elect"},
+    **{name: tuple(moves) for name, moves in OPERATIONS.items()},
 }
 
 
@@ -149,8 +153,8 @@ def profile_of(
     Return the profile of schedules that have only these nemeses and the moves that undo them.
 
     Args:
-        names: names of NEMESES or of faults. With "all" the base is returned unchanged, so that its seeds keep
-            their schedules.
+        names: names of NEMESES or of faults. With "all" alone the base is returned unchanged, so that its seeds
+            keep their schedules; it has all but the operator's.
         faults: the table of faults; NEMESES need not name all of them.
 
     Raises:
@@ -160,9 +164,10 @@ def profile_of(
     known = {**own, **NEMESES}
     present = [_RENAMED.get(name, name) for name in names]
     chosen = frozenset(kind for name in present for kind in pick("nemesis", known, name))
+    asked = {kind: weight for name in present for kind, weight in OPERATIONS.get(name, {}).items()}
     if ALL in names:
-        return base
+        return replace(base, weights={**base.weights, **asked}) if asked else base
     kept = chosen | (ALWAYS - {"elect"})
-    weights = {kind: weight for kind, weight in base.weights.items() if kind in kept}
+    weights = {kind: weight for kind, weight in base.weights.items() if kind in kept} | asked
     pattern_first = base.pattern_first if "pattern" in chosen else 0.0
     return replace(base, weights=weights, pattern_first=pattern_first, tempers=TEMPERS_CHOSEN, only=chosen)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from harness.cluster.target import IDEMPOTENCE
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
 
@@ -23,8 +24,6 @@ ALIKE: Final = "--alike"
 NARROW: Final = "--narrow"
 # The option that has one cluster live through the time of `--time`.
 NO_FRESH: Final = "--no-fresh"
-# The rule of brokers that give ids to idempotent producers and heed them.
-IDEMPOTENCE: Final = "idempotence"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -119,7 +118,7 @@ def _run_command(spec: RunSpec) -> str:
     else:
         words += ["--target", f"{spec.target}:{spec.variant}"]
     words += [word for change in spec.changes for word in ("--rule", change)]
-    words += [] if not spec.nemeses or "all" in spec.nemeses else ["--nemesis", ",".join(spec.nemeses)]
+    words += [] if spec.nemeses in ((), ("all",)) else ["--nemesis", ",".join(spec.nemeses)]
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else []

@@ -79,11 +79,11 @@ class FaultSteps:
         in_force = self.cluster.in_force
         for found in in_force.in_order_of_healing():
             # Undoing another fault of the node may have undone this one too.
-            if found in in_force and not found.effect.is_down:
+            if found in in_force and not found.effect.is_down and found.effect is not Effect.MOVED_AWAY:
                 attempt(found)
         self._end_dead_sessions()
-        for found in in_force.in_order_of_healing():
-            if found in in_force and found.effect.is_down:
+        for found in in_force.in_order_of_healing():  # nodes that are down, then what was moved
+            if found in in_force and (found.effect.is_down or found.effect is Effect.MOVED_AWAY):
                 attempt(found)
         return failed
 

@@ -22,6 +22,7 @@ from typing import Any, Final
 from targets.broker.connections import Connections, Listener
 from targets.broker.core.events import Caller, Event, Hungup, Received
 from targets.broker.core.messages import (
+    AlterConfigsResponse,
     DeleteRecordsResponse,
     DescribeConfigsResponse,
     DescribeLogDirsResponse,
@@ -295,6 +296,8 @@ def _items(response: Response) -> int:
             return len(results)
         case DescribeLogDirsResponse(logs=logs):
             return len(logs)
+        case AlterConfigsResponse(results=results):
+            return len(results)
         case DescribeConfigsResponse(results=results):
             return sum(1 + len(result.entries) for result in results)
         case OffsetForLeaderEpochResponse(answers=answers):

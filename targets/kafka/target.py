@@ -14,6 +14,7 @@ from typing import Final
 
 from harness.cluster.target import (
     DELETES,
+    IDEMPOTENCE,
     LATER,
     MODELS,
     NAMED,
@@ -35,7 +36,7 @@ from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, sp
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
-_NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, DELETES, NAMED})
+_NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, DELETES, NAMED, IDEMPOTENCE})
 _PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value>[^\r\n]*)")
 
 
@@ -143,6 +144,8 @@ def _rules(entry: Entry, *, changed: bool = False) -> dict[str, str]:
         MODELS: entry.models,
         OLD_REGISTRATION: REFUSED,
         DELETES: LATER,
+        # KIP-98, in 0.11: with the record batches that carry the numbers.
+        IDEMPOTENCE: "yes" if version(entry.speaks) >= BATCHES_SINCE else "no",
         **named,
         **entry.properties,
     }

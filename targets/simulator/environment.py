@@ -40,6 +40,7 @@ from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.mover import Mover
 from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
+from targets.simulator.remover import Remover
 from targets.simulator.session_ends import SessionEnds
 from targets.simulator.stranger import Stranger
 from targets.simulator.trace import Trace
@@ -116,6 +117,8 @@ class SimEnvironment:
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
                 history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
+            if spec.scenario.further:
+                history.listeners.append(Remover(world, spec.seed, churned, last_line).listen)
             generations = GenerationOracle(world, churned)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
         self._runs[str(history.path)] = found

@@ -234,6 +234,11 @@ class SimLog:
             self.segments.append(Segment(base_offset=self._end))
             self.changes += 1
 
+    def configure(self, segment_bytes: int, segment_ms: int) -> None:
+        """Begin new files at another size from now on; of their age the simulator knows nothing."""
+        del segment_ms
+        self._segment_bytes = segment_bytes
+
     def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
         """Clean the closed files that end at an offset or before, in one step; there are no tombstones here."""
         del delete_retention_ms, bytes_max

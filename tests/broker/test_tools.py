@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
 
 from harness import limits
 from harness.cluster.cluster import Cluster
@@ -30,6 +39,8 @@ pytestmark = pytest.mark.slow
 
 IDS: Final = {"A": 1, "B": 2, "C": 3}
 TOOL_S_MAX: Final = 60.0
+# Kafka's number of a topic's own setting (KIP-226).
+DYNAMIC_TOPIC_CONFIG: Final = 1
 # The tools that have moved since 2.8, by their scripts' names.
 OLD: Final = {
     "kafka-topics": "kafka.admin.TopicCommand",
@@ -147,10 +158,49 @@ def test_tools_write_read_delete_and_describe(tools: Tools, tmp_path: Path) -> N
     assert "min.insync.replicas=1" in tools.run("kafka-configs", "--describe", "--all", *of_topic)
     of_broker = ("--entity-type", "brokers", "--entity-name", "2")
     assert "broker.id=2 " in tools.run("kafka-configs", "--describe", "--all", *of_broker)
-    altered = tools.run("kafka-configs", "--alter", "--add-config", "retention.ms=1", *of_topic)
-    assert "does not support" in altered, altered
     tools.run("kafka-topics", "--delete", "--topic", topic)
     assert "does not exist" in tools.run("kafka-topics", "--describe", "--topic", topic)
+
+
+@exhaustive
+def test_kafka_configs_alters_a_topic_and_refuses_a_broker(tools: Tools) -> None:
+    topic = f"{tools.topic}-altered"
+    made = ("--topic", topic, "--partitions", "1", "--config", "retention.ms=70000")
+    assert f"Created topic {topic}." in tools.run(
+        "kafka-topics", "--create", *made
+    )  # replicas: the default (KIP-464)
+    of_topic = ("--entity-type", "topics", "--entity-name", topic)
+    assert "retention.ms=70000 " in tools.run("kafka-configs", "--describe", *of_topic)
+    wish = "min.insync.replicas=2,cleanup.policy=[compact,delete]"
+    altered = tools.run(
+        "kafka-configs", "--alter", "--add-config", wish, "--delete-config", "retention.ms", *of_topic
+    )
+    assert "Completed updating config" in altered, altered
+    seen = tools.run("kafka-configs", "--describe", *of_topic)
+    assert (
+        "min.insync.replicas=2 " in seen and "cleanup.policy=compact,delete " in seen and "retention" not in seen
+    )
+    # One replica: too few for acks=all from now on, as soon as its broker's watch has fired.
+    tools.cluster.await_(
+        lambda: "NOT_ENOUGH_REPLICAS" in refused(tools.cluster, topic), lambda: "too few replicas"
+    )
+    wrong = tools.run("kafka-configs", "--alter", "--add-config", "min.insync.replicas=0", *of_topic)
+    assert "InvalidRequestException" in wrong and "a whole number from 1" in wrong, wrong
+    unknown = tools.run("kafka-configs", "--alter", "--add-config", "compression.type=zstd", *of_topic)
+    assert "InvalidConfigurationException" in unknown, unknown
+    of_broker = ("--entity-type", "brokers", "--entity-name", "2")
+    refusal = tools.run("kafka-configs", "--alter", "--add-config", "log.retention.ms=1", *of_broker)
+    assert "InvalidRequestException" in refusal and "was started with" in refusal, refusal
+
+
+def refused(cluster: Cluster, topic: str) -> str:
+    """Produce one record with acks=all; return the error's name, "" for none."""
+    told: list[str] = []
+    settings = {"bootstrap.servers": bootstrap(cluster), "acks": "all", "retries": 0, "log_level": 0}
+    producer = Producer(settings)
+    producer.produce(topic, b"m", callback=lambda error, _: told.append("" if error is None else error.name()))
+    producer.flush(limits.CLIENT_OPERATION_S_MAX)
+    return "".join(told)
 
 
 @exhaustive
@@ -165,7 +215,7 @@ def test_tools_move_partitions_and_elect_leaders(tools: Tools, tmp_path: Path) -
     executed = tools.run("kafka-reassign-partitions", "--execute", *asked)
     assert f"Successfully started partition reassignment for {topic}-0" in executed, executed
     place = {"topic": topic, "partition": 0}
-    verify = ("kafka-reassign-partitions", "--verify", *asked, "--preserve-throttles")
+    verify = ("kafka-reassign-partitions", "--verify", *asked)
     tools.cluster.await_(lambda: "is complete" in tools.run(*verify), lambda: f"{topic} moved to 3 and 1")
     assert "Leader: 1\tReplicas: 3,1" in tools.run("kafka-topics", "--describe", "--topic", topic)
     assert "No partition reassignments found" in tools.run("kafka-reassign-partitions", "--list")
@@ -186,9 +236,47 @@ def test_python_admin_clients_see_settings_sizes_and_offsets_by_time(cluster: Cl
     cluster.await_(lambda: led(cluster, "python") == 3, lambda: "three partitions of python with leaders")
     wanted = ConfigResource(ResourceType.TOPIC, "python")
     entries: Any = admin.describe_configs([wanted])[wanted].result(timeout=wait_s)
-    assert ("1", True) == (entries["min.insync.replicas"].value, entries["min.insync.replicas"].is_read_only)
+    assert ("1", False) == (entries["min.insync.replicas"].value, entries["min.insync.replicas"].is_read_only)
     place = TopicPartition("python", 0)
     found = admin.list_offsets({place: OffsetSpec.latest()})[place].result(timeout=wait_s)
     assert 0 == found.offset
     with closing(kafka.admin.KafkaAdminClient(bootstrap_servers=cluster.clients_addresses())) as other:
         assert "python" in str(other.describe_log_dirs())
+
+
+@exhaustive
+def test_python_admin_clients_alter_settings(cluster: Cluster) -> None:
+    wait_s = limits.CLIENT_OPERATION_S_MAX
+    admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
+    made = NewTopic("altered", config={"segment.bytes": "4096"})  # partitions and replicas: the defaults (KIP-464)
+    admin.create_topics([made])["altered"].result(timeout=wait_s)
+
+    def own() -> dict[str, str]:
+        asked = ConfigResource(ResourceType.TOPIC, "altered")
+        found: Any = admin.describe_configs([asked])[asked].result(timeout=wait_s)
+        return {name: entry.value for name, entry in found.items() if entry.source == DYNAMIC_TOPIC_CONFIG}
+
+    def alter(**settings: str) -> None:
+        wish = [
+            ConfigEntry(name.replace("_", "."), text, incremental_operation=AlterConfigOpType.SET)
+            for name, text in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, "altered", incremental_configs=wish)
+        admin.incremental_alter_configs([resource])[resource].result(timeout=wait_s)
+
+    assert {"segment.bytes": "4096"} == own()
+    alter(retention_ms="70000")
+    assert {"segment.bytes": "4096", "retention.ms": "70000"} == own()
+    with pytest.raises(KafkaException, match="a whole number from 1"):
+        alter(retention_ms="0")
+    whole = ConfigResource(ResourceType.TOPIC, "altered", set_config={"flush.messages": "9"})
+    with pytest.deprecated_call():
+        admin.alter_configs([whole])[whole].result(timeout=wait_s)
+    assert {"flush.messages": "9"} == own()
+    with closing(kafka.admin.KafkaAdminClient(bootstrap_servers=cluster.clients_addresses())) as other:
+        for incremental in (True, False):
+            bytes_kept = "70000" if incremental else "80000"
+            wanted = kafka.admin.ConfigResource("TOPIC", "altered", {"retention.bytes": bytes_kept})
+            other.alter_configs([wanted], incremental=incremental)
+            other.alter_configs([wanted], validate_only=True)
+            assert bytes_kept == own()["retention.bytes"]

@@ -54,6 +54,12 @@ def test_healing_goes_by_effect_then_by_node_and_backwards_where_nodes_do_not_ma
     assert ["pause C", "pause D", "zombie B", "skew B", "skew A", "power-loss A", "kill B"] == order
 
 
+def test_what_was_moved_is_moved_back_once_nodes_that_were_down_are_up() -> None:
+    """A move waits for its new replicas: the next one could not begin before it ends."""
+    made = record(("move-away", Effect.MOVED_AWAY, "A"), ("kill", Effect.DOWN, "B"))
+    assert ["kill B", "move-away A"] == [f"{each.fault} {each.node}" for each in made.in_order_of_healing()]
+
+
 def test_paused_zombie_is_resumed_before_it_is_expected_to_register() -> None:
     made = record(("zombie", Effect.CUT_OFF, "A"), ("pause", Effect.PAUSED, "A"))
     assert ["pause A", "zombie A"] == [f"{each.fault} {each.node}" for each in made.in_order_of_healing()]

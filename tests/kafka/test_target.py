@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.target import DELETES, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
+from harness.cluster.target import DELETES, IDEMPOTENCE, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
 from harness.java import Java
 from harness.launch import Runtime
 from harness.model import UsageError
@@ -33,7 +33,18 @@ def test_protocols_are_releases_and_variants_and_say_what_they_model() -> None:
         MODELS: "kip101",
         NAMED: "kafka:3.9.1@1.1",
         "inter.broker.protocol.version": "1.1",
-    } == {name: value for name, value in protocols["3.9.1@1.1"].items() if name not in (OLD_REGISTRATION, DELETES)}
+    } == {
+        name: value
+        for name, value in protocols["3.9.1@1.1"].items()
+        if name not in (OLD_REGISTRATION, DELETES, IDEMPOTENCE)
+    }
+
+
+def test_releases_give_ids_to_producers_as_soon_as_their_batches_can_carry_them() -> None:
+    """Source: KIP-98, in 0.11.0; an older protocol version has message sets."""
+    found = {name: rules[IDEMPOTENCE] for name, rules in TARGET.protocols().items()}
+    none = {name for name, has in found.items() if has == "no"}
+    assert {"0.10.2.2", "1.1.1@0.10.2", "3.9.1@0.10.2"} == none
 
 
 def test_every_release_refuses_a_second_registration_and_deletes_topics_later() -> None:

@@ -10,8 +10,19 @@ import pytest
 from harness.model import UsageError
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.patterns import PATTERNS
-from harness.random_schedule.profile import ALL, ALWAYS, DEFAULT, NEMESES, REAL, WEIGHTS, profile_of
+from harness.random_schedule.profile import (
+    ALL,
+    ALWAYS,
+    DEFAULT,
+    NAMED_MOVES,
+    NEMESES,
+    REAL,
+    WEIGHTS,
+    Profile,
+    profile_of,
+)
 from harness.random_schedule.width import NARROW, is_wide
+from harness.scenario.file import Step
 from harness.scenario.text import text_of
 from nemesis import NEMESES as FAULTS
 
@@ -27,6 +38,17 @@ def verbs(names: tuple[str, ...], seeds: range) -> set[str]:
 def test_all_is_every_schedule_as_it_was() -> None:
     assert profile_of([ALL]) is DEFAULT
     assert profile_of(["kill", ALL], REAL) is REAL
+
+
+def test_moves_of_an_operator_come_when_they_are_named_beside_all_others_too() -> None:
+    """Other schedules have none: a weight of theirs would shift what every seed draws."""
+    assert not set(WEIGHTS) & {"move-away", "move-back"}
+    both = {step.text.split()[0] for step in _steps(profile_of([ALL, "move-away"], REAL))}
+    assert {"move-away", "move-back", "kill", "elect"} <= both
+
+
+def _steps(profile: Profile) -> list[Step]:
+    return [step for seed in range(30) for step in draw_schedule(seed, FAULTS, profile).steps]
 
 
 def test_seeds_of_the_simulator_draw_what_they_drew() -> None:
@@ -51,7 +73,7 @@ def test_steps_of_a_run_of_one_partition_are_those_of_a_narrow_one() -> None:
 @pytest.mark.parametrize("name", [name for name in NEMESES if name not in (ALL, "hold", "pattern")])
 def test_chosen_nemesis_comes_alone(name: str) -> None:
     verb = name.partition("-")[0] if name.startswith("hold-") else name
-    assert {verb} == verbs((name,), range(60)) - HARMLESS
+    assert {verb} == verbs((name,), range(60)) - HARMLESS - {"move-back"}
 
 
 def test_several_nemeses_come_together() -> None:
@@ -60,7 +82,7 @@ def test_several_nemeses_come_together() -> None:
 
 def test_every_move_that_breaks_something_can_be_chosen() -> None:
     chosen = {kind for name, kinds in NEMESES.items() if name != ALL for kind in kinds}
-    assert set(WEIGHTS) - HARMLESS == chosen
+    assert set(WEIGHTS) - HARMLESS | NAMED_MOVES == chosen
     assert {"elect"} == ALWAYS - HARMLESS
 
 

@@ -38,10 +38,16 @@ class Assignment:
     What a topic's node holds: the replicas of each partition, the first of which is preferred, and its moves.
 
     While a partition is being moved, its replicas are those of before and the new ones (V3: AR+RAR).
+
+    Attributes:
+        ids: of the partitions that were removed and added again, in place of their topic's.
+        once: how many partitions the topic had before some were removed, 0 if none was.
     """
 
     replicas: dict[int, tuple[int, ...]]
     moves: dict[int, Move] = field(default_factory=dict)
+    ids: dict[int, int] = field(default_factory=dict)
+    once: int = 0
 
 
 def encode_topic(assignment: Assignment) -> bytes:
@@ -52,6 +58,10 @@ def encode_topic(assignment: Assignment) -> bytes:
             str(partition): {"from": list(move.origin), "to": list(move.target)}
             for partition, move in sorted(assignment.moves.items())
         }
+    if assignment.once:
+        raw["once"] = assignment.once
+    if assignment.ids:
+        raw["ids"] = {str(partition): own for partition, own in sorted(assignment.ids.items())}
     return json.dumps(raw).encode()
 
 
@@ -76,9 +86,15 @@ def decode_topic(data: bytes) -> Assignment:
             int(p): Move(origin=_brokers(move["from"]), target=_brokers(move["to"]))
             for p, move in raw.get("moves", {}).items()
         }
+        ids, once = {int(p): int(own) for p, own in raw.get("ids", {}).items()}, int(raw.get("once", 0))
     except MISREAD as error:
         raise misread(data, 'partitions, {"0": [1, 2]}', error) from error
-    return Assignment(replicas=replicas, moves={p: move for p, move in moves.items() if p in replicas})
+    return Assignment(
+        replicas=replicas,
+        moves={p: move for p, move in moves.items() if p in replicas},
+        ids={p: own for p, own in ids.items() if p in replicas},
+        once=once,
+    )
 
 
 def _brokers(found: Iterable[Any]) -> tuple[int, ...]:
@@ -102,6 +118,7 @@ def encode_elections(
     wanted: dict[TopicPartition, int],
     moves: Mapping[TopicPartition, tuple[int, ...]] = _NO_MOVES,
     leaving: Iterable[int] = (),
+    removals: Iterable[TopicPartition] = (),
 ) -> bytes:
     """
     Encode what an operator asks for, in one node.
@@ -110,6 +127,7 @@ def encode_elections(
         wanted: partition -> the ISR member that should lead.
         moves: partition -> the replicas that it should have.
         leaving: the brokers that are about to end, and are to leave every ISR that has another member.
+        removals: the partitions that are to go.
     """
     raw: dict[str, Any] = {
         "elections": [{"topic": tp.topic, "partition": tp.partition, "leader": b} for tp, b in wanted.items()]
@@ -120,6 +138,8 @@ def encode_elections(
         ]
     if brokers := sorted({*leaving}):
         raw["leaving"] = brokers
+    if going := sorted({*removals}):
+        raw["removals"] = [{"topic": tp.topic, "partition": tp.partition} for tp in going]
     return json.dumps(raw).encode()
 
 
@@ -128,11 +148,15 @@ def encode_beside(
     wanted: Mapping[TopicPartition, int] = _NO_ELECTIONS,
     moves: Mapping[TopicPartition, tuple[int, ...]] = _NO_MOVES,
     leaving: Iterable[int] = (),
+    removals: Iterable[TopicPartition] = (),
 ) -> bytes:
     """Encode what an operator asks for beside what stands in the node, None for none: nobody has taken it yet."""
     asked = there or b""
     return encode_elections(
-        {**decode_elections(asked), **wanted}, {**decode_moves(asked), **moves}, decode_leaving(asked) | {*leaving}
+        {**decode_elections(asked), **wanted},
+        {**decode_moves(asked), **moves},
+        decode_leaving(asked) | {*leaving},
+        {*decode_removals(asked), *removals},
     )
 
 
@@ -167,3 +191,12 @@ def decode_leaving(data: bytes) -> frozenset[int]:
         return frozenset(_brokers(raw.get("leaving", ())))
     except MISREAD:
         return frozenset()
+
+
+def decode_removals(data: bytes) -> tuple[TopicPartition, ...]:
+    """Decode the partitions that are to go; () if the node holds something else, or none."""
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        return tuple(TopicPartition(str(one["topic"]), int(one["partition"])) for one in raw.get("removals", ()))
+    except MISREAD:
+        return ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from targets.broker.core import (
+    altering,
     command_queue,
     compaction,
     configs,
@@ -31,10 +32,12 @@ from targets.broker.core import (
     producer_ids,
     questions,
     reading,
+    removal,
     replicas,
     retention,
     rounds,
     state_writes,
+    topic_configs,
     topics,
 )
 from targets.broker.core.events import (
@@ -56,6 +59,7 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.fetcher import AwaitLeader
 from targets.broker.core.messages import (
+    AlterConfigsRequest,
     AlterReassignmentsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -77,7 +81,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.state import UNBOUNDED, AwaitRest, Config, Core, DiskPort, Role, State
 from targets.broker.core.timers import NEVER, TimerKey
-from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, CONTROLLER, ELECTIONS, ZkError
+from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, CONFIG_TOPICS, CONTROLLER, ELECTIONS, ZkError
 
 # In place of a session: an ask whose parts were answered in different ones.
 NO_SESSION = 0
@@ -190,6 +194,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             deletions.on_delete_records(core, caller, request)
         case DescribeConfigsRequest():
             configs.on_describe_configs(core, caller, request)
+        case AlterConfigsRequest():
+            altering.on_alter_configs(core, caller, request)
         case DescribeLogDirsRequest():
             log_dirs.on_describe_log_dirs(core, caller, request)
         case InitProducerIdRequest():
@@ -233,7 +239,7 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
         case metadata.AwaitMetadataStates():
             metadata.on_partitions_read(core, continuation, results)
         case topics.AwaitLiveBrokers():
-            topics.on_live_read(core, continuation, results[0])
+            topics.on_live_read(core, continuation, results)
         case topics.AwaitTopicsToDelete():
             topics.on_to_delete(core, continuation, results)
         case topics.AwaitPartitionsToDelete():
@@ -254,6 +260,10 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             moves.on_written(core, continuation, results)
         case configs.AwaitTopicsDescribed():
             configs.on_topics_read(core, continuation, results)
+        case altering.AwaitTopicsToAlter():
+            altering.on_read(core, continuation, results)
+        case altering.AwaitConfigsWritten():
+            altering.on_written(core, continuation, results)
         case producer_ids.AwaitLastBlock():
             producer_ids.on_read(core, results[0])
         case producer_ids.AwaitBlock():
@@ -282,10 +292,13 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
     results = event.results
     match continuation:
         case membership.AwaitPaths():
-            if ZkError.LOST in results:
-                core.after_ms(("paths",), core.config.register_backoff_ms)
-            else:
-                membership.register(core)
+            membership.on_paths(core, results)
+        case topic_configs.AwaitConfigNames():
+            if topic_configs.on_names(core, results[-1]):
+                controller.read(core)
+        case topic_configs.AwaitConfigs(starting=starting):
+            if topic_configs.on_read(core, continuation, results):
+                membership.register(core) if starting else controller.read(core)
         case membership.AwaitRegistrationRead():
             membership.on_registration_read(core, *results)
         case membership.AwaitRegistrationWrite():
@@ -308,6 +321,8 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             controller.on_states(core, continuation, results)
         case state_writes.AwaitStateWrites():
             controller.on_wrote(core, continuation, results[0])
+        case removal.AwaitBelow():
+            controller.on_below(core, continuation, results)
         case reading.AwaitWishesTaken():
             controller.on_wishes_taken(core, continuation, results[0])
         case reading.AwaitElectionsRemoval():
@@ -323,6 +338,8 @@ def _on_fired(core: Core, path: str) -> None:
         office.on_fired(core)
     elif path in (BROKER_IDS, BROKER_TOPICS, ELECTIONS):
         controller.read(core)
+    elif path == CONFIG_TOPICS:
+        topic_configs.read(core)
     else:
         raise AssertionError(f"watch {path}: no handler; expected a path on which the core sets watches")
 
@@ -395,6 +412,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             membership.read_topics_again(core)
         case ("paths",):
             membership.create_paths(core)
+        case ("configs",):
+            topic_configs.read(core)
         case ("leave",):
             leaving.ask(core)
         case ("left",):

@@ -74,7 +74,7 @@ def inform(
 
 
 def stop_replicas(
-    core: Core, gone: Mapping[TopicPartition, tuple[int, ...]], topic_ids: Mapping[str, int]
+    core: Core, gone: Mapping[TopicPartition, tuple[int, ...]], ids: Mapping[TopicPartition, int]
 ) -> None:
     """
     Command the brokers of deleted partitions to delete them too (V3 B, on_topic_change 2).
@@ -84,9 +84,7 @@ def stop_replicas(
     A broker that is not registered is told when it is again: its process may live on, and reads nothing then.
     """
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
-        mine = [
-            StopReplica(tp=tp, topic_id=topic_ids[tp.topic]) for tp, replicas in gone.items() if broker in replicas
-        ]
+        mine = [StopReplica(tp=tp, topic_id=ids[tp]) for tp, replicas in gone.items() if broker in replicas]
         _stop(core, broker, mine)
 
 
@@ -129,8 +127,8 @@ def stop_missed(
 
 
 def _topic_id(core: Core, tp: TopicPartition, state: PartitionState | None) -> int:
-    """Return the id of a partition's topic: of its state, which an older release may have written without one."""
-    return core.state.controller.topic_ids[tp.topic] if state is None else state.topic_id
+    """Return a partition's id: of its state, which an older release may have written without one."""
+    return core.state.controller.id_of(tp) if state is None else state.topic_id
 
 
 def _command(

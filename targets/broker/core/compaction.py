@@ -5,7 +5,7 @@ Each replica cleans on its own, leader or follower, as in Kafka: logs then diffe
 The files are cleaned a part at a time, so that others are served meanwhile.
 Source:  Kafka, LogCleaner, LogCleanerManager.cleanableOffsets; KAFKA-13194. Kafka begins when a share of a log is
          not clean yet (min.cleanable.dirty.ratio), and waits for a record's age (min.compaction.lag.ms); here any
-         new file is enough. All topics are compacted, or none.
+         new file is enough.
 """
 
 from __future__ import annotations
@@ -40,20 +40,22 @@ F = TypeVar("F", bound=Sized)
 
 
 def begin(core: Core) -> None:
-    """Have the logs looked at now and then, if they are compacted."""
-    if core.config.compact:
+    """Have the logs looked at now and then, if any is compacted."""
+    if any(config.compact for config in core.configs()):
         core.after_ms(("compaction",), core.config.compaction_check_ms)
 
 
 def apply(core: Core) -> None:
     """Clean the logs of replicas that have a role, one after the other; go on soon, or look again later."""
-    left, config = core.config.compaction_bytes_max, core.config
+    left = core.config.compaction_bytes_max
     for tp, replica in sorted(core.state.replicas.items()):
-        if replica.role is Role.NONE or (core.state.cleaning is not None and tp < core.state.cleaning):
+        of_topic = core.config_of(tp.topic)
+        passed = core.state.cleaning is not None and tp < core.state.cleaning
+        if replica.role is Role.NONE or passed or not of_topic.compact:
             continue
         past = core.rules.clean_past_high_watermark
         end = replica.log.end_offset if past else replica.high_watermark
-        done = replica.log.clean(end, config.delete_retention_ms, left)
+        done = replica.log.clean(end, of_topic.delete_retention_ms, left)
         left -= done.read
         if done.upto >= 0:
             core.observe_replica("cleaned", replica, upto=done.upto, size=done.size)

@@ -15,9 +15,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from targets.broker.core import command_queue, commands, election, elections, readable, reassignment, state_writes
-from targets.broker.core.assignments import Move, decode_elections, decode_leaving, decode_moves
-from targets.broker.core.controller_state import Controller
+from targets.broker.core import (
+    command_queue,
+    commands,
+    election,
+    elections,
+    readable,
+    reassignment,
+    removal,
+    state_writes,
+)
+from targets.broker.core.assignments import Move, decode_elections, decode_leaving, decode_moves, decode_removals
+from targets.broker.core.controller_state import Controller, partition_id
 from targets.broker.core.decided import Changes, Decided, Seen, Write
 from targets.broker.core.fences import topic_id_of
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
@@ -110,16 +119,21 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     assignments: dict[TopicPartition, tuple[int, ...]] = {}
     topics: list[tuple[str, int, int]] = []
     moves: dict[TopicPartition, Move] = {}
+    ids: dict[TopicPartition, int] = {}
     there, unreadable = readable.read_topics(core, continuation.topics, results[count:-1])
     for topic, node, assigned in there:
         topics.append((topic, node.czxid, node.version))
         for partition, replicas in sorted(assigned.replicas.items()):
             assignments[TopicPartition(topic, partition)] = replicas
         moves |= {TopicPartition(topic, partition): move for partition, move in assigned.moves.items()}
+        ids |= {TopicPartition(topic, partition): own for partition, own in assigned.ids.items()}
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
     if asked is not None and decode_moves(asked.data):
         write = reassignment.taking(core, asked, there)
         core.ask(AwaitWishesTaken(office=continuation.office), write)
+        return
+    if asked is not None and decode_removals(asked.data):
+        removal.begin(core, continuation.office, asked, there)
         return
     doubted = elections.doubted(core, assignments) | reassignment.begun(moves, assignments)
     if asked is not None:
@@ -135,6 +149,8 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         topics=tuple(topics),
         unreadable=unreadable,
         moves=tuple(moves.items()),
+        ids=tuple(ids.items()),
+        once=tuple((topic, assigned.once) for topic, _, assigned in there if assigned.once),
         asked=asked,
         read=read,
         refused=tuple(tp for tp in read if tp in core.state.controller.refused),
@@ -142,6 +158,16 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     states = (ZkGet(path=leader_and_isr_path(tp)) for tp in read)
     below = (ZkChildren(path=partition_path(tp)) for tp in after.refused)
     core.ask(after, *states, *below)
+
+
+def on_below(core: Core, continuation: removal.AwaitBelow, results: tuple[ZkResult, ...]) -> None:
+    """Remove the partitions that an operator wants to be removed."""
+    if left_office(core, continuation.office):
+        return
+    if any(result is ZkError.LOST for result in results):
+        _read_failed(core)
+    else:
+        core.ask(AwaitWishesTaken(office=continuation.office), removal.taking(core, continuation, results))
 
 
 def on_wishes_taken(core: Core, continuation: AwaitWishesTaken, result: ZkResult) -> None:
@@ -173,7 +199,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     controller.live, controller.unhandled, controller.in_office = live, {}, True
     command_queue.forget_dead(core)
     topic_ids = {topic: topic_id_of(core, czxid) for topic, czxid, _ in continuation.topics}
-    _stop_deleted(core, assignments, topic_ids, continuation.unreadable)
+    _stop_deleted(core, assignments, topic_ids, dict(continuation.ids), continuation.unreadable)
     commands.stop_missed(core, returned, assignments)
     told = returned | (controller.owed_init & live.keys())
     commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
@@ -189,7 +215,8 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         mine = changes
         if tp in unhandled:
             mine = replace(changes, returned=returned | (unhandled[tp] & live.keys()))
-        decision = _decision(core, replicas, state, mine.returned, unclean=tp in unclean)
+        may_be_unclean = tp in unclean or core.config_of(tp.topic).unclean_election
+        decision = _decision(core, replicas, state, mine.returned, unclean=may_be_unclean)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if state is not None and leaving:
@@ -209,23 +236,31 @@ def _stop_deleted(
     core: Core,
     assignments: dict[TopicPartition, tuple[int, ...]],
     topic_ids: dict[str, int],
+    own_ids: dict[TopicPartition, int],
     unreadable: Collection[str],
 ) -> None:
     """
-    Stop the replicas of topics that are gone since the last reading, also if their names are there again.
+    Stop the replicas of topics and partitions that are gone since the last reading, also if they are there again.
 
     A topic that cannot be read stays as it was.
     """
     controller = core.state.controller
-    before, ids_before = controller.assignments, controller.topic_ids
+    before, topics_before, own_before = controller.assignments, controller.topic_ids, controller.partition_ids
     kept = {tp: replicas for tp, replicas in before.items() if tp.topic in unreadable} if unreadable else {}
+
+    def is_another(tp: TopicPartition) -> bool:
+        id_, own_changed = topic_ids[tp.topic], own_ids.get(tp) != own_before.get(tp)
+        return id_ != topics_before[tp.topic] or (own_changed and id_ != NO_TOPIC_ID)
+
     gone = {
         tp: _maybe_assigned(controller, tp, replicas)
         for tp, replicas in before.items()
-        if tp not in kept and (tp not in assignments or topic_ids[tp.topic] != ids_before[tp.topic])
+        if tp not in kept and (tp not in assignments or is_another(tp))
     }
     controller.assignments = assignments | kept
-    controller.topic_ids = topic_ids | {tp.topic: ids_before[tp.topic] for tp in kept}
+    controller.topic_ids = topic_ids | {tp.topic: topics_before[tp.topic] for tp in kept}
+    controller.partition_ids = own_ids | {tp: own_before[tp] for tp in kept if tp in own_before}
+    ids_before = {tp: partition_id(topics_before[tp.topic], own_before.get(tp)) for tp in gone}
     commands.stop_replicas(core, gone, ids_before)
 
 
@@ -282,7 +317,7 @@ def _decision(
     *,
     unclean: bool,
 ) -> election.Decision | None:
-    live, unclean = core.state.controller.live, unclean or core.config.unclean_election
+    live = core.state.controller.live
     if state is None:
         return election.init_leader(replicas, live)
     return election.decide(state, replicas, live, returned, core.rules, unclean_election=unclean)
@@ -305,7 +340,7 @@ def _decided(
         seen: what is known of where the decision is to be written.
     """
     controller = core.state.controller
-    topic_id = controller.topic_ids[tp.topic] if old is None else old.topic_id
+    topic_id = controller.id_of(tp) if old is None else old.topic_id
     new = PartitionState(
         leader=decision.leader,
         leader_epoch=decision.leader_epoch,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from targets.broker.core.assignments import Move
 from targets.broker.core.decided import Decided, Seen
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     LeaderAndIsr,
     LeaderAndIsrRequest,
     StopReplica,
@@ -65,6 +66,9 @@ class Controller:
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     moves: dict[TopicPartition, Move] = field(default_factory=dict)  # the reassignments that are not over
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
+    # Of the partitions that were removed and added again their own ids, and how many their topics had before.
+    partition_ids: dict[TopicPartition, int] = field(default_factory=dict)
+    once: dict[str, int] = field(default_factory=dict)
     channels: dict[int, Channel] = field(default_factory=dict)
     told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
     # Those to be sent one: they have too much to delete to be told singly, or something could not be read before.
@@ -76,3 +80,12 @@ class Controller:
     split: deque[tuple[Decided, ...]] = field(default_factory=deque)  # those of refused multis, sent first
     writing: int = 0  # decisions in flight
     refused: set[TopicPartition] = field(default_factory=set)  # something stands in the way of their first states
+
+    def id_of(self, tp: TopicPartition) -> int:
+        """Return the id that a partition goes by."""
+        return partition_id(self.topic_ids[tp.topic], self.partition_ids.get(tp))
+
+
+def partition_id(topic_id: int, own: int | None) -> int:
+    """Return a partition's own id, if it has one, else its topic's; none where topics have no identity."""
+    return topic_id if own is None or topic_id == NO_TOPIC_ID else own

@@ -143,7 +143,7 @@ def _refusal(core: Core, part: ProducePartition, acks: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if replica.role is not Role.LEADER:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if acks == -1 and len(replica.isr) < core.config.min_isr:
+    if acks == -1 and len(replica.isr) < core.config_of(part.tp.topic).min_isr:
         return ErrorCode.NOT_ENOUGH_REPLICAS
     return ErrorCode.NONE
 
@@ -161,7 +161,7 @@ def append_as_leader(core: Core, replica: Replica, batches: tuple[Batch, ...]) -
 
 def maybe_flush(core: Core, replica: Replica) -> None:
     """Request a flush once flush_messages records were appended since the last one; never wait for it."""
-    limit = core.config.flush_messages
+    limit = core.config_of(replica.tp.topic).flush_messages
     if limit and replica.log.end_offset - replica.flush_asked >= limit:
         replica.flush_asked = replica.log.end_offset
         core.effects.append(Flush(tp=replica.tp, generation=replica.generation, upto=replica.log.end_offset))
@@ -180,7 +180,7 @@ def complete_produces(core: Core, tp: TopicPartition) -> None:
         if replica is None or replica.role is not Role.LEADER:
             outcome = (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
         elif replica.high_watermark >= end:
-            enough = len(replica.isr) >= core.config.min_isr
+            enough = len(replica.isr) >= core.config_of(tp.topic).min_isr
             # The smaller ISR committed the appended records, so they may survive (Kafka's error 20).
             outcome = (ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, base)
         else:

@@ -229,6 +229,9 @@ class LogPort(Protocol):
     def roll(self) -> None:
         """Begin a new file at the log's end, unless the newest is empty."""
 
+    def configure(self, segment_bytes: int, segment_ms: int) -> None:
+        """Begin new files at another size or age from now on, as LogDir has them."""
+
     def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
         """
         Go on with a cleaning, or begin one if there are new files: of each key the newest record stays.

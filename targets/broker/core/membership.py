@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import office, readable, replicas
+from targets.broker.core import office, readable, replicas, topic_configs
+from targets.broker.core.controller_state import partition_id
 from targets.broker.core.events import Exit
 from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
@@ -72,7 +73,7 @@ class AwaitPartitionStates:
     """Start-up reading, third read."""
 
     assigned: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
-    topic_ids: tuple[tuple[str, int], ...]
+    ids: tuple[tuple[TopicPartition, int], ...]
     unreadable: tuple[str, ...] = ()  # the topics whose node holds something else
 
 
@@ -80,7 +81,9 @@ def on_session(core: Core, session: int) -> None:
     """Start again in a new session; without a session, drop everything that came from ZooKeeper."""
     core.state.session = session
     core.state.registered, core.state.registration = False, 0
-    for key in [key for key in core.state.timers if key[0] in ("register", "startup", "paths", "office")]:
+    for key in [
+        key for key in core.state.timers if key[0] in ("register", "startup", "paths", "configs", "office")
+    ]:
         core.state.timers.drop(key)
     office.resign(core)
     create_paths(core)
@@ -101,7 +104,16 @@ def create_paths(core: Core) -> None:
             ZkCreate(path=BROKER_TOPICS),
             ZkCreate(path=ADMIN),
             ZkCreate(path=CONTROLLER_EPOCH, data=b"0"),
+            *topic_configs.beginning(),
         )
+
+
+def on_paths(core: Core, results: tuple[ZkResult, ...]) -> None:
+    """Register once it is known what topics have of their own; their names were read last."""
+    if ZkError.LOST in results:
+        core.after_ms(("paths",), core.config.register_backoff_ms)
+    elif topic_configs.on_names(core, results[-1], starting=True):
+        register(core)
 
 
 def register(core: Core) -> None:
@@ -186,14 +198,15 @@ def on_topics_read(core: Core, continuation: AwaitAssignments, results: tuple[Zk
         core.after_ms(("startup",), core.config.register_backoff_ms)
         return
     mine: list[tuple[TopicPartition, tuple[int, ...]]] = []
-    topic_ids: list[tuple[str, int]] = []
+    ids: list[tuple[TopicPartition, int]] = []
     there, unreadable = readable.read_topics(core, continuation.topics, results)
     for topic, node, found in there:
-        topic_ids.append((topic, topic_id_of(core, node.czxid)))
         for partition, assigned in sorted(found.replicas.items()):
             if core.config.broker_id in assigned:
-                mine.append((TopicPartition(topic, partition), assigned))
-    after = AwaitPartitionStates(assigned=tuple(mine), topic_ids=tuple(topic_ids), unreadable=unreadable)
+                tp = TopicPartition(topic, partition)
+                mine.append((tp, assigned))
+                ids.append((tp, partition_id(topic_id_of(core, node.czxid), found.ids.get(partition))))
+    after = AwaitPartitionStates(assigned=tuple(mine), ids=tuple(ids), unreadable=unreadable)
     core.ask(after, *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
 
 
@@ -202,14 +215,14 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
     if any(result is ZkError.LOST for result in results):
         core.after_ms(("startup",), core.config.register_backoff_ms)
         return
-    topic_ids = dict(continuation.topic_ids)
+    ids = dict(continuation.ids)
     nodes = zip(continuation.assigned, results, strict=True)
     read = {tp: node for (tp, _), node in nodes if isinstance(node, ZkNode)}
     states: dict[TopicPartition, PartitionState] = {}
     for tp, node in read.items():
         state = readable.read_state(core, tp, node)
         # Of what was written for an older topic of that name, nothing holds.
-        if state is not None and is_same_topic(state.topic_id, topic_ids[tp.topic]):
+        if state is not None and is_same_topic(state.topic_id, ids[tp]):
             states[tp] = state
     replicas.on_broker_startup(
         core,
@@ -217,7 +230,7 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
         states,
         # The controller may have written before this reading: what it wrote since registration is a new epoch.
         {tp for tp, node in read.items() if node.mzxid > core.state.registration},
-        {tp: states[tp].topic_id if tp in states else topic_ids[tp.topic] for tp, _ in continuation.assigned},
+        {tp: states[tp].topic_id if tp in states else ids[tp] for tp, _ in continuation.assigned},
         unreadable=continuation.unreadable,
     )
     core.state.started = True

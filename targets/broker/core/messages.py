@@ -53,6 +53,7 @@ class ErrorCode(IntEnum):
     INVALID_PARTITIONS = 37
     INVALID_REPLICATION_FACTOR = 38
     INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
     NOT_CONTROLLER = 41
     INVALID_REQUEST = 42
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
@@ -402,12 +403,20 @@ class MetadataResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to create; assignments map partition -> replicas, () lets the broker place them."""
+    """
+    A topic to create.
+
+    Attributes:
+        partitions, replication_factor: how many, -1 for as many as the broker's settings say (KIP-464).
+        assignments: partition -> replicas, () lets the broker place them.
+        settings: its own, as (name, text).
+    """
 
     topic: str
     partitions: int
     replication_factor: int
     assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    settings: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -594,11 +603,14 @@ class DescribeConfigsRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
     """
-    One setting, as text; no setting changes while a broker runs.
+    One setting, as text.
 
     Attributes:
-        is_default: whether the value is the broker's own default, and not its configuration file's.
-        synonym: the broker's setting that has decided it, "" if that was not asked for.
+        is_default: whether the value is the broker's own default, and not its configuration file's or the topic's.
+        synonym: the broker's setting that has decided it, or would without the topic's own, "" if that was not
+            asked for.
+        of_broker: the broker's value, where the topic has one of its own, else "".
+        read_only: whether nobody can change it while the broker runs.
     """
 
     name: str
@@ -606,6 +618,8 @@ class ConfigEntry:
     kind: ConfigKind
     is_default: bool
     synonym: str = ""
+    of_broker: str = ""
+    read_only: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -622,6 +636,48 @@ class ConfigResult:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeConfigsResponse:
     """One result for every requested resource."""
+
+    results: tuple[ConfigResult, ...]
+
+
+class AlterOperation(IntEnum):
+    """Kafka's numbers of what is done to one setting (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class AlteredSetting(NamedTuple):
+    """What is to be done to one setting: an AlterOperation's number, which may be any that a client sends."""
+
+    name: str
+    value: str | None
+    operation: int = AlterOperation.SET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredResource:
+    """A topic or a broker, by Kafka's number of its kind, with what is to be done to its settings."""
+
+    kind: int
+    name: str
+    settings: tuple[AlteredSetting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigsRequest:
+    """Settings to alter; not `incremental`: a resource has no others of its own afterwards (AlterConfigs)."""
+
+    resources: tuple[AlteredResource, ...]
+    incremental: bool
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigsResponse:
+    """One result for every named resource, without its settings."""
 
     results: tuple[ConfigResult, ...]
 
@@ -681,6 +737,7 @@ Request: TypeAlias = (
     | ElectLeadersRequest
     | DeleteRecordsRequest
     | DescribeConfigsRequest
+    | AlterConfigsRequest
     | DescribeLogDirsRequest
     | InitProducerIdRequest
 )
@@ -697,6 +754,7 @@ Response: TypeAlias = (
     | ReassignmentsResponse
     | DeleteRecordsResponse
     | DescribeConfigsResponse
+    | AlterConfigsResponse
     | DescribeLogDirsResponse
     | InitProducerIdResponse
 )

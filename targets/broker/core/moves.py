@@ -8,7 +8,7 @@ Source:  Kafka Replication Design V3, Paths 5; KIP-455; Kafka, KafkaController.a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from targets.broker.core import controller, readable
 from targets.broker.core.assignments import Assignment, Move, encode_topic
@@ -94,7 +94,7 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
         if not isinstance(node, ZkNode) or moves == has.moves:
             errors += [PartitionError(tp, ErrorCode.NONE) for tp in sound]  # it is as wanted
             continue
-        data = encode_topic(Assignment(replicas=has.replicas, moves=moves))
+        data = encode_topic(replace(has, moves=moves))
         writes.append(ZkMulti(ops=(ZkSet(path=topic_path(topic), data=data, version=node.version),)))
         noted.append(sound)
     after = AwaitMovesNoted(caller=continuation.caller, errors=tuple(errors), noted=tuple(noted))

@@ -9,13 +9,14 @@ Source:  Kafka Replication Design V3, on_partitions_add; KIP-195; Kafka, AdminMa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from targets.broker.core import controller, readable
-from targets.broker.core.assignments import encode_assignment
+from targets.broker.core.assignments import encode_topic
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.names import is_topic_name
+from targets.broker.core.removal import added
 from targets.broker.core.state import Core
 from targets.broker.core.topics import LOST, assigned, shown
 from targets.broker.core.zookeeper import (
@@ -90,7 +91,8 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
         if error is not ErrorCode.NONE or continuation.request.validate_only or topic.topic in names:
             errors.append((topic.topic, error, text))
             continue
-        data = encode_assignment({**has.replicas, **more})
+        ids = added(has, more, node.mzxid)
+        data = encode_topic(replace(has, replicas={**has.replicas, **more}, ids=ids))
         write = ZkSet(path=topic_path(topic.topic), data=data, version=node.version)
         writes.append(ZkMulti(ops=(write,)))
         names.append(topic.topic)

@@ -13,7 +13,8 @@ from typing import TypeVar
 from targets.broker.core.assignments import Assignment, decode_topic
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.names import is_topic_name
-from targets.broker.core.state import Core
+from targets.broker.core.settings import SettingError, topic_config
+from targets.broker.core.state import Core, TopicConfig
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
@@ -24,7 +25,9 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkResult,
     broker_path,
+    config_path,
     decode_block_end,
+    decode_config,
     decode_number,
     decode_registration,
     decode_state,
@@ -74,6 +77,18 @@ def read_block_end(core: Core, node: ZkNode) -> int | None:
     return _read(core, PRODUCER_IDS, node, lambda found: decode_block_end(found.data))
 
 
+def read_config(core: Core, topic: str, node: ZkNode) -> TopicConfig | None:
+    """Return a topic's own settings, None if the node holds something else, or what no topic can have."""
+
+    def decode(found: ZkNode) -> TopicConfig:
+        try:
+            return topic_config(decode_config(found.data), core.config, core.disk.log_dir)
+        except SettingError as error:
+            raise NodeError(str(error)) from error
+
+    return _read(core, config_path(topic), node, decode)
+
+
 def read_number(core: Core, path: str, node: ZkNode) -> int | None:
     """Return the number that a node holds, None if it holds something else."""
     return _read(core, path, node, lambda found: decode_number(found.data))
@@ -90,14 +105,14 @@ def broker_ids(core: Core, names: Iterable[str]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def topic_names(core: Core, names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of these names that a topic may have: a broker makes directories of them."""
+def topic_names(core: Core, names: Iterable[str], below: str = BROKER_TOPICS) -> tuple[str, ...]:
+    """Return those of the names below a path that a topic may have: a broker makes directories of them."""
     found = []
     for name in names:
         if is_topic_name(name):
             found.append(name)
         else:
-            _name(core, f"{BROKER_TOPICS}/{name}", 0, "expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'")
+            _name(core, f"{below}/{name}", 0, "expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'")
     return tuple(found)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from targets.broker.core import readable
 from targets.broker.core.assignments import Move
+from targets.broker.core.controller_state import partition_id
 from targets.broker.core.decided import Seen
 from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
@@ -44,6 +45,7 @@ class AwaitStates:
         topics: each with the czxid and the version of the node with its assignment.
         unreadable: the topics whose node holds something else.
         moves: the reassignments that are not over.
+        ids: of the partitions that have one of their own; once: of topics, how many partitions they had before.
         asked: an operator's elections, with the version of their node.
         read: the partitions whose states are being read.
         refused: those whose first state could not be written; what is below their paths is being read, too.
@@ -55,6 +57,8 @@ class AwaitStates:
     topics: tuple[tuple[str, int, int], ...]
     unreadable: tuple[str, ...] = ()
     moves: tuple[tuple[TopicPartition, Move], ...] = ()
+    ids: tuple[tuple[TopicPartition, int], ...] = ()
+    once: tuple[tuple[str, int], ...] = ()
     asked: ZkNode | None = None
     read: tuple[TopicPartition, ...] = ()
     refused: tuple[TopicPartition, ...] = ()
@@ -126,7 +130,11 @@ def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     """
     controller = core.state.controller
     controller.topics = {topic: (czxid, version) for topic, czxid, version in continuation.topics}
-    controller.moves = dict(continuation.moves)
+    controller.moves, controller.once, own = (
+        dict(continuation.moves),
+        dict(continuation.once),
+        dict(continuation.ids),
+    )
     count = len(continuation.read)
     below = {
         tp: found.names
@@ -147,5 +155,5 @@ def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         if state is None:
             continue
         controller.seen[tp] = Seen(topic_version=topic_version, version=node.version)
-        if is_same_topic(state.topic_id, topic_id_of(core, czxid)):
+        if is_same_topic(state.topic_id, partition_id(topic_id_of(core, czxid), own.get(tp))):
             controller.states[tp] = state

@@ -21,6 +21,7 @@ from targets.broker.core.assignments import (
     decode_elections,
     decode_leaving,
     decode_moves,
+    decode_removals,
     encode_elections,
     encode_topic,
 )
@@ -106,8 +107,9 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
         ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     ]
     elections, leaving = decode_elections(asked.data), decode_leaving(asked.data)
-    if elections or leaving:
-        data = encode_elections(elections, leaving=leaving)
+    removals = decode_removals(asked.data)
+    if elections or leaving or removals:
+        data = encode_elections(elections, leaving=leaving, removals=removals)
         ops.append(ZkSet(path=ELECTIONS, data=data, version=asked.version))
     else:
         ops.append(ZkDelete(path=ELECTIONS, version=asked.version))
@@ -118,7 +120,7 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
             if tp.topic == topic:
                 note(WantedReplicas(tp=tp, replicas=replicas), has, moves)
         if moves != has.moves:
-            data = encode_topic(Assignment(replicas=has.replicas, moves=moves))
+            data = encode_topic(replace(has, moves=moves))
             ops.append(ZkSet(path=topic_path(topic), data=data, version=node.version))
     return ZkMulti(ops=tuple(ops))
 
@@ -186,7 +188,7 @@ class Moving:
         """Return the decision with the write of its topic's node."""
         tp = decided.tp
         version, there = self._changed.get(tp.topic) or self._read(tp.topic)
-        after = Assignment(replicas={**there.replicas, tp.partition: step.replicas}, moves=dict(there.moves))
+        after = replace(there, replicas={**there.replicas, tp.partition: step.replicas}, moves=dict(there.moves))
         if step.is_last:
             del after.moves[tp.partition]
         self._changed[tp.topic] = (version + 1, after)
@@ -204,7 +206,9 @@ class Moving:
         controller = self._controller
         replicas = {tp.partition: of for tp, of in self._assignments.items() if tp.topic == topic}
         moves = {tp.partition: move for tp, move in controller.moves.items() if tp.topic == topic}
-        return controller.topics[topic][1], Assignment(replicas=replicas, moves=moves)
+        ids = {tp.partition: own for tp, own in controller.partition_ids.items() if tp.topic == topic}
+        has = Assignment(replicas=replicas, moves=moves, ids=ids, once=controller.once.get(topic, 0))
+        return controller.topics[topic][1], has
 
 
 def know(controller: Controller, decided: Decided) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from targets.broker.core import deletions, fetches, follower, leader
+from targets.broker.core import deletions, fetches, follower, leader, topic_configs
 from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.fences import is_same_topic
@@ -98,6 +98,8 @@ def start_replica(core: Core, tp: TopicPartition, topic_id: int) -> Replica:
         generation=core.state.generations_over,
         first_generation=core.state.generations_over,
     )
+    if tp.topic in core.state.topic_configs:
+        topic_configs.apply(core, replica)
     return replica
 
 

@@ -22,8 +22,8 @@ _UNKNOWN: Final = -1
 
 
 def begin(core: Core) -> None:
-    """Have the logs looked at now and then, if anything limits them."""
-    if core.config.retention_ms or core.config.retention_bytes:
+    """Have the logs looked at now and then, if anything limits one of them."""
+    if any(config.retention_ms or config.retention_bytes for config in core.configs()):
         core.after_ms(("retention",), core.config.retention_check_ms)
 
 
@@ -32,24 +32,26 @@ def apply(core: Core) -> None:
     begin(core)
     for replica in core.state.replicas.values():
         if replica.role is not Role.NONE:
-            if core.config.retention_ms and core.wall_ms != _UNKNOWN:
-                _delete(core, replica, _old(core, replica.log.files()), StartReason.RETENTION_TIME)
-            if core.config.retention_bytes:
-                _delete(core, replica, _too_much(core, replica.log.files()), StartReason.RETENTION_SIZE)
+            config = core.config_of(replica.tp.topic)
+            if config.retention_ms and core.wall_ms != _UNKNOWN:
+                count = _old(replica.log.files(), core.wall_ms - config.retention_ms)
+                _delete(core, replica, count, StartReason.RETENTION_TIME)
+            if config.retention_bytes:
+                count = _too_much(replica.log.files(), config.retention_bytes)
+                _delete(core, replica, count, StartReason.RETENTION_SIZE)
 
 
-def _old(core: Core, files: Sequence[File]) -> int:
+def _old(files: Sequence[File], latest_kept: int) -> int:
     """Return how many files, from the oldest on, are too old; one without a time never is."""
-    latest_kept = core.wall_ms - core.config.retention_ms
     count = 0
     while count < len(files) and files[count].size and 0 <= files[count].latest < latest_kept:
         count += 1
     return count
 
 
-def _too_much(core: Core, files: Sequence[File]) -> int:
+def _too_much(files: Sequence[File], size_kept: int) -> int:
     """Return how many files, from the oldest on, a log has beyond the size that it keeps."""
-    over = sum(file.size for file in files) - core.config.retention_bytes
+    over = sum(file.size for file in files) - size_kept
     count = 0
     while count < len(files) and files[count].size and files[count].size <= over:
         over -= files[count].size

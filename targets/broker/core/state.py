@@ -7,7 +7,7 @@ question's tag, and a timeout is a timer key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -101,6 +101,9 @@ class Config:
     high_watermark_checkpoint_ms: int = 5_000
     controller_backoff_ms: int = 500
     register_backoff_ms: int = 500
+    # Of a topic whose client leaves these numbers to the broker (KIP-464).
+    num_partitions: int = 1
+    default_replication_factor: int = 1
     # Partitions that are copied to new replicas at once; how often the controller looks whether they are in sync.
     reassignments_max: int = 100
     reassignment_check_ms: int = 1_000
@@ -223,6 +226,8 @@ class State:
     controller_epoch: int = 0
     controller_known: bool = False  # /controller_epoch was read since the process began
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
+    topic_configs: dict[str, TopicConfig] = field(default_factory=dict)  # of topics with settings of their own
+    config_reading: int = 0  # the number of the last reading of those
     fetchers: dict[int, Fetcher] = field(default_factory=dict)  # by leader, what is asked of it
     generations_over: int = 0  # above the generation of every replica that was stopped
     controller: Controller = field(default_factory=Controller)
@@ -254,6 +259,23 @@ class LogDir(NamedTuple):
     path: str
     segment_bytes: int
     segment_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfig:
+    """
+    The settings of a topic that has some of its own.
+
+    Attributes:
+        given: its own, by Kafka's names, as text.
+        config: the broker's, with the topic's own in their place.
+        segment_bytes, segment_ms: when its logs begin new files, as in LogDir.
+    """
+
+    given: Mapping[str, str]
+    config: Config
+    segment_bytes: int
+    segment_ms: int
 
 
 class DiskPort(Protocol):
@@ -299,6 +321,17 @@ class Core:
     def rules(self) -> Rules:
         """Return the protocol's rules."""
         return self.state.config.rules
+
+    def config_of(self, topic: str) -> Config:
+        """Return the settings that hold for a topic: its own, and for all others this broker's."""
+        own = self.state.topic_configs.get(topic)
+        return self.state.config if own is None else own.config
+
+    def configs(self) -> Iterator[Config]:
+        """Yield this broker's settings, then those of each topic that has some of its own."""
+        yield self.state.config
+        for own in self.state.topic_configs.values():
+            yield own.config
 
     def number(self) -> int:
         """Return a number that was never returned before."""

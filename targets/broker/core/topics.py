@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from targets.broker.core import readable
+from targets.broker.core import readable, settings, topic_configs
 from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, NewTopic, TopicErrors
 from targets.broker.core.names import is_topic_name
-from targets.broker.core.state import Core
+from targets.broker.core.state import Config, Core
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     ZkCheck,
@@ -30,11 +30,14 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkResult,
     ZkSet,
+    config_path,
     topic_path,
 )
 
 # Of a list in an error's text.
 NAMED_MAX = 20
+# In place of a number of partitions or replicas.
+_DEFAULT = -1
 LOST = "the connection to ZooKeeper was lost"
 
 
@@ -79,12 +82,14 @@ class AwaitPartitionsToDelete:
 
     Attributes:
         versions: of each topic's node, as it was read.
+        own: the node of each topic's own settings, or that there is none.
         paths: what is below a topic, each with its topic: its partitions, and whatever else is there.
     """
 
     caller: Caller
     topics: tuple[str, ...]
     versions: tuple[int, ...]
+    own: tuple[ZkResult, ...]
     paths: tuple[tuple[str, str], ...]
     errors: tuple[tuple[str, ErrorCode, str], ...]
     again: bool = False
@@ -92,16 +97,25 @@ class AwaitPartitionsToDelete:
 
 def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
     """Read the live brokers, then write the topics' paths; the controller does the rest (V3 B)."""
-    core.ask(AwaitLiveBrokers(caller=caller, request=request), ZkChildren(path=BROKER_IDS))
+    left_over = (ZkExists(path=config_path(name)) for name in _with_settings(request))
+    core.ask(AwaitLiveBrokers(caller=caller, request=request), ZkChildren(path=BROKER_IDS), *left_over)
 
 
-def on_live_read(core: Core, continuation: AwaitLiveBrokers, result: ZkResult) -> None:
+def _with_settings(request: CreateTopicsRequest) -> list[str]:
+    """Return the topics with settings of their own: an older one's may still be there, and is written over."""
+    return list(dict.fromkeys(new.topic for new in request.topics if new.settings and is_topic_name(new.topic)))
+
+
+def on_live_read(core: Core, continuation: AwaitLiveBrokers, results: tuple[ZkResult, ...]) -> None:
     """Check each topic and write the valid ones."""
+    result = ZkError.LOST if ZkError.LOST in results else results[0]
     if not isinstance(result, ZkNames):
         late = tuple((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST) for topic in continuation.request.topics)
         core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=late)))
         return
     live = list(readable.broker_ids(core, result.names))
+    left_over = iter(results[1:])
+    of_older = {name: next(left_over) for name in _with_settings(continuation.request)}
     errors: list[tuple[str, ErrorCode, str]] = []
     writes: list[ZkMulti] = []
     names: list[str] = []
@@ -116,21 +130,41 @@ def on_live_read(core: Core, continuation: AwaitLiveBrokers, result: ZkResult) -
     for topic in continuation.request.topics:
         if named[topic.topic] > 1:
             continue
-        placed, error, text = _place(topic, sorted(live), left)
+        placed, error, text = _place(core.config, topic, sorted(live), left)
         left -= len(placed)
+        if error is ErrorCode.NONE:
+            error, text = _settings_refusal(core, topic)
         if error is not ErrorCode.NONE or continuation.request.validate_only:
             errors.append((topic.topic, error, text))
             continue
         create = ZkCreate(path=topic_path(topic.topic), data=encode_assignment(dict(placed)))
-        writes.append(ZkMulti(ops=(create,)))
+        given = {name: text for name, text in topic.settings if text is not None}
+        own = topic_configs.changes(topic.topic, of_older[topic.topic], given) if given else ()
+        writes.append(ZkMulti(ops=(create, *own)))
         names.append(topic.topic)
     after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=False)
     core.ask(after, *writes)
 
 
-def _place(topic: NewTopic, live: list[int], most: int) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
+def _settings_refusal(core: Core, topic: NewTopic) -> tuple[ErrorCode, str]:
+    """Return why a topic cannot have the settings that a client wants; Kafka's INVALID_CONFIG for all of it."""
+    for name, text in topic.settings:
+        if text is None:
+            return ErrorCode.INVALID_CONFIG, f"setting {name[:80]!r} has no value; expected one"
+    try:
+        settings.topic_config({name: text or "" for name, text in topic.settings}, core.config, core.disk.log_dir)
+    except settings.SettingError as error:
+        return ErrorCode.INVALID_CONFIG, str(error)
+    return ErrorCode.NONE, ""
+
+
+def _place(
+    config: Config, topic: NewTopic, live: list[int], most: int
+) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
     """
     Return partition -> replicas, or an error: as the client assigned them, else round robin over the live.
+
+    Where the client leaves a number to this broker, its own setting holds (KIP-464).
 
     Args:
         most: partitions that the topic may have. All topics of a request share them, as their creation holds up
@@ -139,20 +173,23 @@ def _place(topic: NewTopic, live: list[int], most: int) -> tuple[Mapping[int, tu
     if not is_topic_name(topic.topic):
         text = f"topic {topic.topic[:80]!r}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'"
         return {}, ErrorCode.INVALID_TOPIC, text
-    partitions = len(topic.assignments) or topic.partitions
+    wanted = config.num_partitions if topic.partitions == _DEFAULT else topic.partitions
+    factor = (
+        config.default_replication_factor if topic.replication_factor == _DEFAULT else topic.replication_factor
+    )
+    partitions = len(topic.assignments) or wanted
     if partitions > most:
         text = f"{partitions} partitions: expected at most {most} more in one request (topic_partitions_max)"
         return {}, ErrorCode.INVALID_PARTITIONS, text
     if topic.assignments:
         return _as_assigned(topic, live)
-    if topic.partitions < 1:
-        return {}, ErrorCode.INVALID_PARTITIONS, f"partitions {topic.partitions}: expected at least 1"
-    if not 1 <= topic.replication_factor <= len(live):
-        text = f"replication factor {topic.replication_factor}: expected 1 to {len(live)}, the live brokers"
+    if wanted < 1:
+        return {}, ErrorCode.INVALID_PARTITIONS, f"partitions {wanted}: expected at least 1, or -1"
+    if not 1 <= factor <= len(live):
+        text = f"replication factor {factor}: expected 1 to {len(live)}, the live brokers, or -1"
         return {}, ErrorCode.INVALID_REPLICATION_FACTOR, text
     placed = {
-        partition: tuple(live[(partition + i) % len(live)] for i in range(topic.replication_factor))
-        for partition in range(topic.partitions)
+        partition: tuple(live[(partition + i) % len(live)] for i in range(factor)) for partition in range(wanted)
     }
     return placed, ErrorCode.NONE, ""
 
@@ -193,7 +230,9 @@ def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -
 
 def _read_to_delete(core: Core, continuation: AwaitTopicsToDelete) -> None:
     paths = [topic_path(topic) for topic in continuation.topics]
-    core.ask(continuation, *(ZkExists(path=path) for path in paths), *(ZkChildren(path=path) for path in paths))
+    own = (ZkExists(path=config_path(topic)) for topic in continuation.topics)
+    below = (ZkChildren(path=path) for path in paths)
+    core.ask(continuation, *(ZkExists(path=path) for path in paths), *below, *own)
 
 
 def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
@@ -202,11 +241,14 @@ def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[Z
     topics: list[str] = []
     versions: list[int] = []
     paths: list[tuple[str, str]] = []
+    own: list[ZkResult] = []
     count = len(continuation.topics)
-    for topic, node, below in zip(continuation.topics, results[:count], results[count:], strict=True):
+    nodes = zip(results[:count], results[count : 2 * count], results[2 * count :], strict=True)
+    for topic, (node, below, settings_node) in zip(continuation.topics, nodes, strict=True):
         if isinstance(node, ZkNode) and isinstance(below, ZkNames):
             topics.append(topic)
             versions.append(node.version)
+            own.append(settings_node)
             paths += [(topic, f"{topic_path(topic)}/{name}") for name in below.names]
         else:
             errors.append(_not_read(topic, below if isinstance(node, ZkNode) else node))
@@ -214,6 +256,7 @@ def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[Z
         caller=continuation.caller,
         topics=tuple(topics),
         versions=tuple(versions),
+        own=tuple(own),
         paths=tuple(paths),
         errors=tuple(errors),
         again=continuation.again,
@@ -248,9 +291,11 @@ def on_partitions_to_delete(
     unread = [(topic, *error) for topic, error in errors.items() if error[0] is not ErrorCode.NONE]
     writes: list[ZkMulti] = []
     names: list[str] = []
-    for topic, version in zip(continuation.topics, continuation.versions, strict=True):
+    for topic, version, own in zip(continuation.topics, continuation.versions, continuation.own, strict=True):
         if errors[topic][0] is ErrorCode.NONE:
             multis = _deletes(topic, version, paths[topic], core.config.together.deletes_max)
+            if isinstance(own, ZkNode):  # its settings go with it; one that is written later counts for no other
+                multis[-1] = ZkMulti(ops=(*multis[-1].ops, *topic_configs.changes(topic, own, {})))
             writes += multis
             names += [topic] * len(multis)
     after = AwaitTopicsWrite(

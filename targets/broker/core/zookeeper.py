@@ -9,6 +9,7 @@ have happened, so the core reads before it continues.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -22,6 +23,8 @@ BROKER_IDS: Final = "/brokers/ids"
 BROKER_TOPICS: Final = "/brokers/topics"
 ADMIN: Final = "/admin"
 ELECTIONS: Final = "/admin/elections"
+CONFIG: Final = "/config"
+CONFIG_TOPICS: Final = "/config/topics"
 PRODUCER_IDS: Final = "/latest_producer_id_block"
 
 
@@ -161,6 +164,11 @@ def topic_path(topic: str) -> str:
     return f"{BROKER_TOPICS}/{topic}"
 
 
+def config_path(topic: str) -> str:
+    """Return the path of a topic's own settings."""
+    return f"{CONFIG_TOPICS}/{topic}"
+
+
 def partition_path(tp: TopicPartition) -> str:
     """Return the parent of a partition's leaderAndISR."""
     return f"{BROKER_TOPICS}/{tp.topic}/{tp.partition}"
@@ -255,6 +263,27 @@ def decode_number(data: bytes) -> int:
         return int(data)
     except ValueError as error:
         raise NodeError(f"{data[:80]!r}: expected a number") from error
+
+
+def encode_config(given: Mapping[str, str]) -> bytes:
+    """Encode a topic's own settings as Kafka does (ConfigEntityZNode)."""
+    return json.dumps({"version": 1, "config": dict(given)}).encode()
+
+
+def decode_config(data: bytes) -> dict[str, str]:
+    """
+    Decode a topic's own settings.
+
+    Raises:
+        NodeError: the node holds something else.
+    """
+    try:
+        given: dict[str, str] = json.loads(data)["config"]
+        if not all(isinstance(text, str) for text in given.values()):
+            raise ValueError("a value that is no text")
+    except MISREAD as error:
+        raise misread(data, 'config, {"retention.ms": "1000"}', error) from error
+    return given
 
 
 def encode_block(broker_id: int, first: int, last: int) -> bytes:

@@ -43,13 +43,16 @@ class Compactor:
     """
     The cleaning of one log, and how far that log is clean.
 
+    Attributes:
+        options: the log's settings; new ones hold from the next cleaning on.
+
     Raises:
         OSError: from the disk.
     """
 
     def __init__(self, directory: Path, options: LogOptions, clean_to: int = 0) -> None:
         self._directory = directory
-        self._options = options
+        self.options = options
         self._clean_to = clean_to
         # Of the producers of the part that is clean, the base offset of the last batch there, which stays; None:
         # it is to be read.
@@ -129,7 +132,7 @@ class Compactor:
         horizon = cleaned[-1].latest - delete_retention_ms if cleaned else None
         old = {segment for segment in cleaned if horizon is not None and segment.latest <= horizon}
         last = max((segment.index.last.last_offset for segment in closed if segment.index.last), default=-1)
-        for group in groups(closed, self._options.segment_bytes):
+        for group in groups(closed, self.options.segment_bytes):
             path = self._directory / cleaning_name(group[0].base_offset, CLEANED)
             try:
                 with path.open("xb", buffering=0) as file:
@@ -154,13 +157,13 @@ class Compactor:
         swap.rename(first.path)
         checkpoint.sync_directory(self._directory)
         after = segments[place - 1] if place else None
-        new = Segment(self._directory, first.base_offset, self._options.files, create=False, after=after)
+        new = Segment(self._directory, first.base_offset, self.options.files, create=False, after=after)
         wrong = new.load(first.base_offset, Sequences(), check_crc=False)
         assert wrong is None, f"{new.name}: {wrong} in what was just written"
         new.log_position = first.log_position  # positions of what is behind it do not move
         new.trust()
         segments[place : place + len(group)] = [new]
-        self._options.on_durable(new.name, new.durable_bytes)
+        self.options.on_durable(new.name, new.durable_bytes)
         self._gone += before - new.size
 
 

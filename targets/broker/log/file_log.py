@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
@@ -249,6 +250,11 @@ class FileLog:
     def epoch_runs(self, from_offset: int) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...]]:
         """Return the runs of batches of one epoch from an offset on, as Recovery has them: epochs and ends."""
         return epoch_runs(self._segments, from_offset)
+
+    def configure(self, segment_bytes: int, segment_ms: int) -> None:
+        """Begin new files at another size or age from now on; those that are there stay as they are."""
+        self._options = replace(self._options, segment_bytes=segment_bytes, segment_ms=segment_ms)
+        self._compactor.options = self._options
 
     # --- compaction ----------------------------------------------------------------------------------------
     def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:

@@ -74,7 +74,7 @@ def _write_partition(entity: Schema, partition: PartitionMetadata) -> Any:
 
 
 def read_create_request(entity: Any, _split: SplitBatches) -> CreateTopicsRequest:
-    """Convert kio's entity to the core's request; topic configurations are dropped."""
+    """Convert kio's entity to the core's request."""
     return CreateTopicsRequest(
         topics=tuple(
             NewTopic(
@@ -85,6 +85,7 @@ def read_create_request(entity: Any, _split: SplitBatches) -> CreateTopicsReques
                     (assignment.partition_index, tuple(listed(assignment.broker_ids, "broker_ids")))
                     for assignment in listed(topic.assignments, "assignments")
                 ),
+                settings=tuple((each.name, each.value) for each in listed(topic.configs, "configs")),
             )
             for topic in listed(entity.topics, "topics")
         ),

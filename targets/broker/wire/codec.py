@@ -150,6 +150,12 @@ _APIS: Final[Mapping[int, _Api]] = {
     versions.DESCRIBE_CONFIGS: _Api(
         read_request=describing.read_configs_request, write_response=describing.write_configs_response
     ),
+    versions.ALTER_CONFIGS: _Api(
+        read_request=describing.read_alter_request, write_response=describing.write_alter_response
+    ),
+    versions.INCREMENTAL_ALTER_CONFIGS: _Api(
+        read_request=describing.read_incremental_request, write_response=describing.write_alter_response
+    ),
     versions.DESCRIBE_LOG_DIRS: _Api(
         read_request=describing.read_log_dirs_request, write_response=describing.write_log_dirs_response
     ),

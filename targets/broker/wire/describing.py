@@ -1,10 +1,15 @@
-"""DescribeConfigs (api 32) and DescribeLogDirs (35) of clients."""
+"""DescribeConfigs (api 32), AlterConfigs (33), DescribeLogDirs (35), IncrementalAlterConfigs (44) of clients."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from targets.broker.core.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    AlteredResource,
+    AlteredSetting,
+    AlterOperation,
     ConfigEntry,
     ConfigResource,
     DescribeConfigsRequest,
@@ -18,10 +23,12 @@ from targets.broker.wire.entities import NO_TIME, Schema, fill, item_type, kio_e
 from targets.broker.wire.produce import SplitBatches
 
 # Kafka's numbers of where a value comes from (KIP-226).
+_OF_TOPIC: Final = 1
 _FROM_FILE: Final = 4
 _DEFAULT: Final = 5
 # Kafka's value for a volume's bytes that were not counted.
 _NOT_COUNTED: Final = -1
+_ERROR_TEXT_MAX: Final = 1000
 
 
 def read_configs_request(entity: Any, _split: SplitBatches) -> DescribeConfigsRequest:
@@ -61,19 +68,74 @@ def write_configs_response(entity: Schema, response: DescribeConfigsResponse) ->
 
 
 def _write_entry(entity: Schema, entry: ConfigEntry) -> Any:
-    source = _DEFAULT if entry.is_default else _FROM_FILE
-    synonym = fill(item_type(entity, "synonyms"), name=entry.synonym, value=entry.value, source=source)
+    """Convert one setting; behind a topic's own stands the broker's, of which a client learns no more."""
+    behind = _DEFAULT if entry.is_default else _FROM_FILE
+    source = _OF_TOPIC if entry.of_broker else behind
+    synonym_type = item_type(entity, "synonyms")
+    synonyms = [fill(synonym_type, name=entry.synonym, value=entry.of_broker or entry.value, source=behind)]
+    if entry.of_broker:
+        synonyms.insert(0, fill(synonym_type, name=entry.name, value=entry.value, source=_OF_TOPIC))
     return fill(
         entity,
         name=entry.name,
         value=entry.value,
-        read_only=True,
+        read_only=entry.read_only,
         config_source=source,
         is_sensitive=False,
-        synonyms=(synonym,) if entry.synonym else (),
+        synonyms=tuple(synonyms) if entry.synonym else (),
         config_type=int(entry.kind),
         documentation=None,
     )
+
+
+def read_alter_request(entity: Any, _split: SplitBatches) -> AlterConfigsRequest:
+    """Convert kio's entity of AlterConfigs to the core's request."""
+    return _alter_request(entity, incremental=False)
+
+
+def read_incremental_request(entity: Any, _split: SplitBatches) -> AlterConfigsRequest:
+    """Convert kio's entity of IncrementalAlterConfigs to the core's request."""
+    return _alter_request(entity, incremental=True)
+
+
+def _alter_request(entity: Any, *, incremental: bool) -> AlterConfigsRequest:
+    return AlterConfigsRequest(
+        resources=tuple(
+            AlteredResource(
+                kind=resource.resource_type,
+                name=resource.resource_name,
+                settings=tuple(
+                    AlteredSetting(
+                        each.name, each.value, each.config_operation if incremental else AlterOperation.SET
+                    )
+                    for each in listed(resource.configs, "configs")
+                ),
+            )
+            for resource in listed(entity.resources, "resources")
+        ),
+        incremental=incremental,
+        validate_only=entity.validate_only,
+    )
+
+
+def _read_setting(each: Any, incremental: bool) -> AlteredSetting:
+    return AlteredSetting(each.name, each.value, each.config_operation if incremental else AlterOperation.SET)
+
+
+def write_alter_response(entity: Schema, response: AlterConfigsResponse) -> Any:
+    """Convert the core's response to kio's entity of either API."""
+    result_type = item_type(entity, "responses")
+    results = tuple(
+        fill(
+            result_type,
+            error_code=kio_error(result.error),
+            error_message=result.error_text[:_ERROR_TEXT_MAX] or None,
+            resource_type=result.kind,
+            resource_name=result.name,
+        )
+        for result in response.results
+    )
+    return fill(entity, throttle_time=NO_TIME, responses=results)
 
 
 def read_log_dirs_request(entity: Any, _split: SplitBatches) -> DescribeLogDirsRequest:

@@ -36,9 +36,11 @@ DELETE_RECORDS: Final = 21
 INIT_PRODUCER_ID: Final = 22
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 DESCRIBE_CONFIGS: Final = 32
+ALTER_CONFIGS: Final = 33
 DESCRIBE_LOG_DIRS: Final = 35
 CREATE_PARTITIONS: Final = 37
 ELECT_LEADERS: Final = 43
+INCREMENTAL_ALTER_CONFIGS: Final = 44
 ALTER_PARTITION_REASSIGNMENTS: Final = 45
 LIST_PARTITION_REASSIGNMENTS: Final = 46
 
@@ -176,6 +178,23 @@ ROWS: Final[Rows] = MappingProxyType(
                 last=4,
                 advertised_first=1,
                 peer=_under(hw=NOT_KNOWN, kip101=1, kip279=2, kip320=2),  # KIP-133, in 0.11.0; v1 in 1.1
+            ),
+            Row(
+                key=ALTER_CONFIGS,
+                name="alter_configs",
+                first=0,
+                last=2,
+                advertised_first=0,
+                peer=_under(hw=NOT_KNOWN, kip101=0, kip279=1, kip320=1),  # KIP-133, in 0.11.0; v1 in 2.0
+            ),
+            # KIP-339, in 2.3.
+            Row(
+                key=INCREMENTAL_ALTER_CONFIGS,
+                name="incremental_alter_configs",
+                first=0,
+                last=1,
+                advertised_first=0,
+                peer=_LATER,
             ),
             Row(
                 key=DESCRIBE_LOG_DIRS,

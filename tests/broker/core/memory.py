@@ -59,6 +59,7 @@ class MemoryLog:
     broken: bool = False
     hidden: bool = False
     rolls: int = 0
+    configured: tuple[int, int] | None = None  # when it is to begin new files, if somebody said so
     # Up to which offset it was to be cleaned, each time, and with how many bytes; what it answers, in this order.
     cleans: list[tuple[int, int]] = field(default_factory=list)
     cleaned: list[Cleaned] = field(default_factory=list)
@@ -150,6 +151,9 @@ class MemoryLog:
 
     def roll(self) -> None:
         self.rolls += 1
+
+    def configure(self, segment_bytes: int, segment_ms: int) -> None:
+        self.configured = (segment_bytes, segment_ms)
 
     def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
         self.cleans.append((upto, bytes_max))

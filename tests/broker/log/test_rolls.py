@@ -102,3 +102,19 @@ def test_data_directory_gives_its_logs_the_limit_of_time(tmp_path: Path) -> None
     log = open_data_dir(tmp_path / "data", segment_ms=100).data.create_log(TP)
     append(log, 100, 201)
     assert [0, 1] == segment_offsets(log.directory)
+
+
+def test_log_that_is_configured_anew_begins_its_next_files_otherwise_and_keeps_those_it_has(
+    tmp_path: Path,
+) -> None:
+    """Source: Kafka, TopicConfigHandler.updateLogConfig: a log's own settings change while it is written."""
+    log = new_log(tmp_path / "d", segment_bytes=2 * SIZE)
+    append(log, 0, 0, 0)
+    assert [0, 2] == segment_offsets(log.directory)
+    log.configure(3 * SIZE, 10)
+    append(log, 0, 0)
+    assert [0, 2] == segment_offsets(log.directory)
+    append(log, 0, 10)
+    assert [0, 2, 5] == segment_offsets(log.directory)
+    append(log, 11)
+    assert [0, 2, 5, 7] == segment_offsets(log.directory)

@@ -163,6 +163,11 @@ def a_frame(key: int, version: int) -> bytes:
     if key == versions.DESCRIBE_CONFIGS:
         resource = item_type(entity, "resources")
         values["resources"] = (resource(resource_type=2, resource_name="t", configuration_keys=("retention.ms",)),)
+    if key in (versions.ALTER_CONFIGS, versions.INCREMENTAL_ALTER_CONFIGS):
+        resource = item_type(entity, "resources")
+        setting = fill(item_type(resource, "configs"), name="retention.ms", value="1", config_operation=2)
+        altered = resource(resource_type=2, resource_name="t", configs=(setting,))
+        values |= {"resources": (altered,), "validate_only": True}
     if key == versions.DESCRIBE_LOG_DIRS:
         values["topics"] = (item_type(entity, "topics")(topic="t", partitions=(0, 1)),)
     return request_frame(key, version, fill(entity, **values))

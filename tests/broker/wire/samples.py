@@ -9,6 +9,13 @@ from tests.broker.log.batches import batch
 
 A0, A1, B7 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 7)
 
+ALTERED = m.AlterConfigsResponse(
+    results=(
+        m.ConfigResult(kind=2, name="a", error=ErrorCode.NONE),
+        m.ConfigResult(kind=4, name="9", error=ErrorCode.INVALID_REQUEST, error_text="a broker"),
+    )
+)
+
 # Between brokers: api key -> (request, its response).
 PEER: dict[int, tuple[m.Request, m.Response]] = {
     versions.FETCH: (
@@ -186,11 +193,22 @@ CLIENT_RESPONSES: dict[int, m.Response] = {
                         is_default=False,
                         synonym="log.retention.ms",
                     ),
+                    m.ConfigEntry(
+                        name="min.insync.replicas",
+                        value="2",
+                        kind=m.ConfigKind.INT,
+                        is_default=False,
+                        synonym="min.insync.replicas",
+                        of_broker="1",
+                        read_only=False,
+                    ),
                 ),
             ),
             m.ConfigResult(kind=4, name="9", error=ErrorCode.INVALID_REQUEST, error_text="another broker"),
         )
     ),
+    versions.ALTER_CONFIGS: ALTERED,
+    versions.INCREMENTAL_ALTER_CONFIGS: ALTERED,
     versions.INIT_PRODUCER_ID: m.InitProducerIdResponse(error=ErrorCode.NONE, producer_id=2**40, producer_epoch=3),
     versions.DESCRIBE_LOG_DIRS: m.DescribeLogDirsResponse(
         path="/data", logs=(m.LogSize(tp=A0, size=70), m.LogSize(tp=B7, size=2**40))

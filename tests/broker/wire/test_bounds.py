@@ -238,6 +238,8 @@ def test_clients_may_not_command(protocol: str) -> None:
         versions.ALTER_PARTITION_REASSIGNMENTS,
         versions.LIST_PARTITION_REASSIGNMENTS,
         versions.DESCRIBE_CONFIGS,
+        versions.ALTER_CONFIGS,
+        versions.INCREMENTAL_ALTER_CONFIGS,
         versions.DESCRIBE_LOG_DIRS,
         versions.INIT_PRODUCER_ID,
     }

@@ -1,0 +1,63 @@
+"""Mutants of partitions that are removed, and added again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.mutants.mutant import Category, Mutant
+
+_NO_SCHEDULE: Final = "no schedule removes partitions"
+
+MUTANTS: Final = (
+    Mutant(
+        name="any-partition-goes",
+        module="removal",
+        category=Category.VISIBLE,
+        sentence="Partitions below those that stay are removed too, so that clients count wrong.",
+        breaks="Kafka's clients: a topic's partitions are numbered from 0",
+        edits=(
+            (
+                "        if partition not in wished or len(found) == most:\n            break\n"
+                "        found.append(partition)\n",
+                "        if partition in wished and len(found) < most:\n            found.append(partition)\n",
+            ),
+        ),
+        unreachable=_NO_SCHEDULE,
+    ),
+    Mutant(
+        name="removal-takes-the-rest-along",
+        module="removal",
+        category=Category.MANY,
+        sentence="The request is taken out of its node whole, also what is left for the next write.",
+        breaks="V3, on_partitions_remove 3: the path goes once the change is complete",
+        edits=(("leaving=leaving, removals=continuation.left)", "leaving=leaving)"),),
+        unreachable=_NO_SCHEDULE,
+    ),
+    Mutant(
+        name="removal-keeps-states",
+        module="removal",
+        category=Category.PROTOCOL,
+        sentence="The state of a removed partition stays, and the next of its number goes on from it.",
+        breaks="V3, Paths 4: a partition's LeaderAndISR path is its own",
+        edits=(("        if isinstance(below, ZkNames):\n", "        if not isinstance(below, ZkNames):\n"),),
+        unreachable=_NO_SCHEDULE,
+    ),
+    Mutant(
+        name="partition-comes-back-as-it-was",
+        module="removal",
+        category=Category.COMMAND,
+        sentence="A partition that is added again has its predecessor's id, and a late StopReplica deletes it.",
+        breaks="V3, discussion 5; KIP-516, Motivation",
+        edits=((" if partition < has.once}", " if partition > has.once}"),),
+        unreachable=_NO_SCHEDULE,
+    ),
+    Mutant(
+        name="removal-forgets-the-count",
+        module="removal",
+        category=Category.COMMAND,
+        sentence="A second removal forgets how many partitions the topic once had.",
+        breaks="V3, discussion 5: an identity for each generation",
+        edits=(("once=max(has.once, *(partition + 1", "once=max(0, *(partition + 1"),),
+        unreachable=_NO_SCHEDULE,
+    ),
+)
