@@ -42,8 +42,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "decided": "only data: decisions and what they were made from",
     "elections": "who may lead is decided by election.py, whose mutants hold here too: test_elections.py",
     "events": "only data: inputs and outputs",
-    "inter_broker": "a table of what goes with the version that is spoken: tests/simulator/test_versions.py, and the "
-    "scenarios upgrade-*",
+    "inter_broker": "a table of what goes with what is spoken: test_versions.py, and the scenarios upgrade-*",
     "leaving": "no schedule asks a broker to leave: test_leaving.py, and the scenario controlled-shutdown",
     "log_dirs": "told on request, and no replication: tests/broker/core/test_log_dirs.py",
     "log_port": "only a port: its two implementations are outside the core",
