@@ -87,7 +87,7 @@ def fixture_room() -> Room:
 
 
 LOOK = office.AwaitLook()
-STATES = membership.AwaitPartitionStates(assigned=(), topic_ids=())
+STATES = membership.AwaitPartitionStates(assigned=(), ids=())
 
 
 def test_what_another_session_was_told_is_void(room: Room) -> None:
