@@ -51,6 +51,7 @@ def found(peer: str, last: float) -> Failover:
         sent_bytes=1_048_576,
         memory_kib=4.25,
         made_s=9.0,
+        start_s=2.0,
         back_s=3.0,
     )
 

@@ -8,11 +8,13 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from targets.broker.checkpoints import Checkpoints
 from targets.broker.config import Driver as Settings
 from targets.broker.core.events import (
     Answer,
@@ -101,6 +103,9 @@ class Rig:
         self.driver._broker = self.core  # type: ignore[assignment]
         self.driver._coordination = self.zookeeper  # type: ignore[assignment]
         self.driver._data = open_data_dir(folder).data
+        # Of so few partitions it is written in the loop: the executor stays idle, and has no thread.
+        writer, driver = ThreadPoolExecutor(1), self.driver
+        driver._checkpoints = Checkpoints(self.driver._data, writer, driver._on_durable, driver._fail)
         self.driver._done = runner.get_loop().create_future()
 
     def post_and_turn(self, event: Event) -> None:

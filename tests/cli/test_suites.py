@@ -167,7 +167,10 @@ def test_first_command_plays_kip_101_and_kafka_6361_under_four_protocols() -> No
 
 def test_play_plays_every_scenario_and_mutants_too() -> None:
     found = specs(selection=play.SELECTION)
-    assert {path.stem for path in suites.SCENARIOS.glob("*.txt")} == {spec.scenario.name for spec in found}
+    of_kafka = {"upgrade-releases"}  # jars are installed there, and no protocol of ours
+    assert {path.stem for path in suites.SCENARIOS.glob("*.txt")} - of_kafka == {
+        spec.scenario.name for spec in found
+    }
     assert any("+" in spec.name for spec in found)
 
 
