@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from harness import limits
@@ -134,7 +135,7 @@ class Calls:
                 # Its output ends when it has ended.
                 self._threads[0].join(limits.PROCESS_END_S_MAX)
         self._ended.set()
-        self._channel.close()
+        self._close()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -150,7 +151,7 @@ class Calls:
             with self._sending:
                 self._channel.sendall(wire.pack(message))
         except (OSError, EOFError) as error:
-            self._lose(f"the connection has ended ({error or type(error).__name__})")
+            self._lose(f"the connection has ended ({str(error) or type(error).__name__})")
 
     def _listen(self) -> None:
         """Receive messages until the connection ends."""
@@ -205,4 +206,8 @@ class Calls:
             self._ended.set()
             for answers in self._waiting.values():
                 answers.put(({}, b""))
-        self._channel.close()
+        self._close()
+
+    def _close(self) -> None:
+        with suppress(OSError, EOFError):  # it says good-bye, on a connection that may be gone
+            self._channel.close()

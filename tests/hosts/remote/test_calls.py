@@ -151,6 +151,27 @@ def test_end_of_the_connection_fails_this_call_and_every_later_one(begin: Begin)
     assert "the connection has ended" in calls.lost
 
 
+def test_channel_that_cannot_say_good_bye_is_lost_as_any_other(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """paramiko sends something when a channel is closed, and raises EOFError if the connection is gone."""
+    close = Channel.close
+
+    def gone(channel: Channel) -> None:
+        close(channel)
+        raise EOFError
+
+    def refused(_channel: Channel, _data: bytes) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(Channel, "close", gone)
+    calls = begin(Agent(lambda _: []), silence_s=60.0)
+    monkeypatch.setattr(Channel, "sendall", refused)
+    for _ in range(2):
+        with pytest.raises(PreconditionError, match=r"machine m1: lost: the connection has ended \(EOFError\)"):
+            calls.call("alive", name="B")
+
+
 def test_agent_that_is_silent_is_lost(begin: Begin) -> None:
     calls = begin(Agent(lambda _: [], beats=False), silence_s=0.05)
     with pytest.raises(PreconditionError, match="machine m1: lost: it has been silent for 0 s"):
