@@ -30,7 +30,7 @@ MUTANTS: Final = (
         category=Category.MANY,
         sentence="The request is taken out of its node whole, also what is left for the next write.",
         breaks="V3, on_partitions_remove 3: the path goes once the change is complete",
-        edits=(("leaving=leaving, removals=continuation.left)", "leaving=leaving)"),),
+        edits=(("take_out(continuation.asked, continuation.left)", "take_out(continuation.asked, ())"),),
         unreachable=_NO_SCHEDULE,
     ),
     Mutant(

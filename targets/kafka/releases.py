@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from harness.cluster.names import SPEAKS_AS
 from harness.model import UsageError
 from harness.registry import pick
 
@@ -114,7 +115,7 @@ def spoken_entry(name: str) -> Entry | None:
     Raises:
         UsageError: there is no such release, or it is older than the version that it is to speak.
     """
-    number, at, speaks = name.partition("@")
+    number, at, speaks = name.partition(SPEAKS_AS)
     if name in entries() or not at:
         return entries().get(name)
     release = release_of(number)

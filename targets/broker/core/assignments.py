@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.zookeeper import MISREAD, misread
+from targets.broker.core.zookeeper import ELECTIONS, MISREAD, ZkDelete, ZkNode, ZkSet, misread
 
 _NO_ELECTIONS: Final[Mapping[TopicPartition, int]] = MappingProxyType({})
 _NO_MOVES: Final[Mapping[TopicPartition, tuple[int, ...]]] = MappingProxyType({})
@@ -158,6 +158,23 @@ def encode_beside(
         decode_leaving(asked) | {*leaving},
         {*decode_removals(asked), *removals},
     )
+
+
+def take_out(asked: ZkNode, removals: Iterable[TopicPartition]) -> ZkSet | ZkDelete:
+    """
+    Return the write that takes what is done out of an operator's node, which goes once nothing is left in it.
+
+    Elections and brokers that leave stay for the controller's next reading; reassignments are done, as they are
+    taken first.
+
+    Args:
+        removals: the partitions that are still to go.
+    """
+    elections, leaving, left = decode_elections(asked.data), decode_leaving(asked.data), tuple(removals)
+    if elections or leaving or left:
+        data = encode_elections(elections, leaving=leaving, removals=left)
+        return ZkSet(path=ELECTIONS, data=data, version=asked.version)
+    return ZkDelete(path=ELECTIONS, version=asked.version)
 
 
 def decode_elections(data: bytes) -> dict[TopicPartition, int]:

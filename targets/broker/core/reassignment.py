@@ -18,12 +18,10 @@ from dataclasses import dataclass, replace
 from targets.broker.core.assignments import (
     Assignment,
     Move,
-    decode_elections,
-    decode_leaving,
     decode_moves,
     decode_removals,
-    encode_elections,
     encode_topic,
+    take_out,
 )
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Decided
@@ -33,7 +31,6 @@ from targets.broker.core.state import Core
 from targets.broker.core.topics import shown
 from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,
-    ELECTIONS,
     PartitionState,
     ZkCheck,
     ZkDelete,
@@ -104,15 +101,9 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
     """
     wishes, there = decode_moves(asked.data), {topic: (node, has) for topic, node, has in topics}
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
-        ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
+        ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version),
+        take_out(asked, decode_removals(asked.data)),
     ]
-    elections, leaving = decode_elections(asked.data), decode_leaving(asked.data)
-    removals = decode_removals(asked.data)
-    if elections or leaving or removals:
-        data = encode_elections(elections, leaving=leaving, removals=removals)
-        ops.append(ZkSet(path=ELECTIONS, data=data, version=asked.version))
-    else:
-        ops.append(ZkDelete(path=ELECTIONS, version=asked.version))
     for topic in dict.fromkeys(tp.topic for tp in wishes if tp.topic in there):
         node, has = there[topic]
         moves = dict(has.moves)

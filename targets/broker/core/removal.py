@@ -19,17 +19,14 @@ from dataclasses import dataclass, replace
 
 from targets.broker.core.assignments import (
     Assignment,
-    decode_elections,
-    decode_leaving,
     decode_removals,
-    encode_elections,
     encode_topic,
+    take_out,
 )
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,
-    ELECTIONS,
     ZkCheck,
     ZkChildren,
     ZkDelete,
@@ -89,16 +86,11 @@ def begin(core: Core, office: int, asked: ZkNode, topics: Iterable[tuple[str, Zk
 
 def taking(core: Core, continuation: AwaitBelow, results: Sequence[ZkResult]) -> ZkMulti:
     """Return the write that removes them, all or nothing; a state that appeared since then refuses it."""
-    asked, topic, has, gone = continuation.asked, continuation.topic, continuation.has, continuation.gone
-    elections, leaving = decode_elections(asked.data), decode_leaving(asked.data)
+    topic, has, gone = continuation.topic, continuation.has, continuation.gone
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
-        ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
+        ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version),
+        take_out(continuation.asked, continuation.left),
     ]
-    if elections or leaving or continuation.left:
-        data = encode_elections(elections, leaving=leaving, removals=continuation.left)
-        ops.append(ZkSet(path=ELECTIONS, data=data, version=asked.version))
-    else:
-        ops.append(ZkDelete(path=ELECTIONS, version=asked.version))
     if continuation.node is not None and gone:
         data = encode_topic(without(has, gone))
         ops.append(ZkSet(path=topic_path(topic), data=data, version=continuation.node.version))
