@@ -310,7 +310,7 @@ class Cluster:
         return self.main.claims_leadership(name, epoch)
 
     def heard_epoch(self, name: str) -> int:
-        """Return the epoch in which a node last reported that it leads or follows, -1 if it never did."""
+        """Return the epoch in which a node last reported that it leads or follows, -1 if not since it started."""
         return self.main.heard_epoch(name)
 
     def is_stuck(self, name: str) -> bool:

@@ -106,7 +106,7 @@ class Partition:
         return self._leads_in.get(name, -1)
 
     def heard_epoch(self, name: str) -> int:
-        """Return the epoch in which a node last reported that it leads or follows, -1 if it never did."""
+        """Return the epoch in which a node last reported that it leads or follows, -1 if not since it started."""
         return self._heard.get(name, -1)
 
     def is_stuck(self, name: str) -> bool:
@@ -143,6 +143,7 @@ class Partition:
                     self._note_moving(name)
             case Started():
                 self._leads_in.pop(name, None)
+                self._heard.pop(name, None)
                 self._damaged.pop(name, None)  # it finds and reports it anew
                 self._note_moving(name)
             case Corrupt(base=base):

@@ -93,9 +93,14 @@ def free_office(cluster: Cluster) -> None:
 
 
 def await_whole(cluster: Cluster) -> None:
-    """Wait until the leader knows its epoch, both replicas are in sync, and their logs end alike."""
+    """Wait until leader and follower know their epoch, both are in sync, and their logs end alike."""
     cluster.await_(
-        lambda: leads(cluster) and cluster.isr() == frozenset(REPLICAS) and len(set(ends(cluster).values())) == 1,
+        lambda: (
+            leads(cluster)
+            and follows(cluster)
+            and cluster.isr() == frozenset(REPLICAS)
+            and len(set(ends(cluster).values())) == 1
+        ),
         lambda: f"a whole cluster, not {cluster.zookeeper_view.truth(TOPIC, PARTITION)} with ends {ends(cluster)}",
     )
 
@@ -105,6 +110,12 @@ def leads(cluster: Cluster) -> bool:
     truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
     leader = cluster.leader()
     return truth is not None and leader is not None and cluster.reported_epoch(leader) == truth.leader_epoch
+
+
+def follows(cluster: Cluster) -> bool:
+    """Return whether each replica has a role since it started: one that is just registered copies nothing yet."""
+    truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
+    return truth is not None and all(cluster.heard_epoch(name) == truth.leader_epoch for name in REPLICAS)
 
 
 def ends(cluster: Cluster) -> dict[str, int]:

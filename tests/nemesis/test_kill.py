@@ -40,7 +40,10 @@ def test_heal_starts_it_again_and_it_catches_up(cluster: Cluster) -> None:
     assert end > cluster.log_end(follower)
     heal("kill", cluster, follower)
     assert (True, set()) == (cluster.host.alive(follower), cluster.down)
-    cluster.await_(lambda: cluster.log_end(follower) == end, lambda: f"{follower} ends at {end}")
+    cluster.await_(
+        lambda: cluster.log_end(follower) == end,
+        lambda: f"{follower} ends at {cluster.log_end(follower)}, not at {end}",
+    )
 
 
 def test_node_that_is_down_cannot_be_killed(cluster: Cluster) -> None:

@@ -96,4 +96,7 @@ def test_real_links_that_wait_are_late_or_lose_frames_are_whole_again(
     assert f"frames {word}: " in inject(fault, cluster, leader)
     end = produce(cluster, 1, acks=1)
     assert f"{fault}: frames {word}: " in heal(fault, cluster, leader)
-    cluster.await_(lambda: cluster.log_end(follower) == end, lambda: f"{follower} ends at {end}")
+    cluster.await_(
+        lambda: cluster.log_end(follower) == end,
+        lambda: f"{follower} ends at {cluster.log_end(follower)}, not at {end}",
+    )

@@ -21,7 +21,10 @@ def test_paused_followers_log_stands_still_while_the_leaders_grows_until_it_resu
     assert (True, session) == (cluster.host.alive(follower), cluster.zookeeper_view.registered(follower))
     assert {follower} == cluster.paused
     assert "runs" in heal("pause", cluster, follower)
-    cluster.await_(lambda: cluster.log_end(follower) == end, lambda: f"{follower} ends at {end}")
+    cluster.await_(
+        lambda: cluster.log_end(follower) == end,
+        lambda: f"{follower} ends at {cluster.log_end(follower)}, not at {end}",
+    )
     assert set() == cluster.paused
 
 

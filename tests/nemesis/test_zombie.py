@@ -18,7 +18,10 @@ def test_zombie_follower_is_not_registered_and_still_copies_what_its_leader_appe
     assert "its process lives on, cut from ZooKeeper" in probe
     assert (0, True) == (cluster.zookeeper_view.registered(follower), cluster.host.alive(follower))
     end = produce(cluster, 3)
-    cluster.await_(lambda: cluster.log_end(follower) == end, lambda: f"{follower} ends at {end}")
+    cluster.await_(
+        lambda: cluster.log_end(follower) == end,
+        lambda: f"{follower} ends at {cluster.log_end(follower)}, not at {end}",
+    )
     assert (leader, 0) == (cluster.leader(), cluster.zookeeper_view.registered(follower))
 
 
