@@ -129,9 +129,10 @@ class DataDir:
         return [self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)]
 
     def close_cleanly(self, high_watermarks: Mapping[TopicPartition, int]) -> list[Durable]:
-        """Flush and close every log, write all checkpoints, and leave the clean-shutdown marker last."""
-        for log in self._live().values():
-            log.flush()
+        """Flush every log, side by side, close it, write all checkpoints, and leave the marker of that last."""
+        with self.together():
+            for log in self._live().values():
+                self._options.together.add(log)
         durable = self.write_recovery_points()
         durable += self.write_high_watermarks(high_watermarks)
         starts = {tp: log.moved_start for tp, log in self._live().items()}

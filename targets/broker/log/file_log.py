@@ -15,7 +15,7 @@ Length:  all of the port; what can stand alone (reads, deletion, compaction, dou
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -80,6 +80,7 @@ class FileLog:
         self._end = max(segments[-1].next_offset, start_offset)
         self.recovery_point = min(recovery_point, self._end)
         self._beside = SideFiles(tp, directory, options, new_names=new_names)
+        self._flushed: list[Segment] = []  # not reported yet
         self._compactor = Compactor(directory, options, min(clean_to, self._end))
 
     @staticmethod
@@ -359,15 +360,28 @@ class FileLog:
 
         Calls on_durable for each flushed segment; recovery_point rises to the first record that may be lost.
         """
-        limit = self._end if upto is None else upto
+        self._settle(upto, Segment.flush)
+        self.report()
+
+    def settle(self) -> None:
+        """Make all records durable, as `flush` does, on any thread; who calls it reports it."""
+        self._settle(None, Segment.flush_apart)
+
+    def report(self) -> None:
+        """Call on_durable for what has become durable."""
+        self._beside.report()
+        flushed, self._flushed = self._flushed, []
+        for segment in flushed:
+            self._report_durable(segment)
+
+    def _settle(self, upto: int | None, sync: Callable[[Segment], None]) -> None:
         with whole(self.tp, "a flush"):
             self._beside.flush()
-            flushed = [s for s in self._segments if s.dirty and (s.base_offset < limit or upto is None)]
-            for segment in flushed:
-                segment.flush()
+            for segment in self._segments:
+                if segment.dirty and (upto is None or segment.base_offset < upto):
+                    sync(segment)
+                    self._flushed.append(segment)
             self._beside.sync_names()
-            for segment in flushed:
-                self._report_durable(segment)
             left = next((segment.base_offset for segment in self._segments if segment.dirty), self._end)
             self.recovery_point = max(self.recovery_point, left)
 

@@ -17,6 +17,7 @@ from targets.broker.core.log_port import OFFSETS_MAX, Damaged
 from targets.broker.core.messages import Batch, Payload
 from targets.broker.core.sequences import Sequences
 from targets.broker.log.batch import HEADER_BYTES, Damage, Stored
+from targets.broker.log.checkpoint import sync_file
 from targets.broker.log.index import Entry, Index, damaged
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import LogOptions
@@ -216,6 +217,11 @@ class Segment:
     def flush(self) -> None:
         """Make the file's bytes and length durable; flushing the directory makes its name durable."""
         os.fsync(self._fd)
+        self.trust()
+
+    def flush_apart(self) -> None:
+        """Do the same through a descriptor of its own, so that files may be flushed on several threads at once."""
+        sync_file(self.path)
         self.trust()
 
     def trust(self) -> None:

@@ -64,13 +64,12 @@ class SideFiles:
         self._await()
 
     def flush(self) -> None:
-        """Make the epoch file durable, before the records that it describes; not yet the names."""
+        """Make the epoch file durable, before the records that it describes; names and the report come later."""
         self.settle()
         if self._epochs_dirty:
             self._durable.append((checkpoint.EPOCHS_FILE, checkpoint.sync_file(self._epochs_path)))
             self._epochs_dirty = False
             self.sync_names()
-        self.report()
 
     def sync_names(self) -> None:
         """Make the names of the files durable, and the directory's own."""

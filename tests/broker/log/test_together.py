@@ -14,7 +14,8 @@ import pytest
 
 from targets.broker.core.messages import TopicPartition
 from targets.broker.log import checkpoint
-from targets.broker.log.data_dir import DataDir
+from targets.broker.log.data_dir import DataDir, open_data_dir
+from tests.broker.log.batches import singles
 
 IDS = 7
 
@@ -116,6 +117,57 @@ def test_what_a_step_did_before_it_failed_stands(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         fails()
     assert ((5, 0),) == epochs_of(data.path, 0)
+
+
+def test_clean_end_flushes_all_logs_before_its_marker_and_reports_them_on_its_own_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Side by side: of thousands of logs each would otherwise wait for a commit of the filesystem's journal."""
+    durable: list[tuple[str, int]] = []
+    flushed: set[str] = set()
+    by: set[threading.Thread] = set()
+    logs, fsync = 20, os.fsync
+
+    def watched(fd: int) -> None:
+        fsync(fd)
+        flushed.add(os.readlink(f"/proc/self/fd/{fd}"))
+
+    def note(name: str, length: int) -> None:
+        by.add(threading.current_thread())
+        durable.append((name, length))
+
+    monkeypatch.setattr(os, "fsync", watched)
+    (tmp_path / "d").mkdir()
+    data = DataDir(tmp_path / "d", segment_bytes=100, on_durable=note)
+    for number in range(logs):
+        singles(data.create_log(tp_of(number)), 3)
+    files = {str(path) for path in data.path.glob("t-*/*.log")}
+    assert len(files) > logs, "some logs have several segments"
+    data.close_cleanly({})
+    assert files <= flushed
+    assert {threading.current_thread()} == by
+    sizes = {f"{Path(file).parent.name}/{Path(file).name}": Path(file).stat().st_size for file in files}
+    assert sizes.items() <= dict(durable).items()
+    assert checkpoint.CLEAN_MARKER == durable[-1][0]
+    reopened = open_data_dir(data.path).logs
+    assert {3} == {log.end_offset for log, _ in reopened.values()} and logs == len(reopened)
+
+
+@pytest.mark.parametrize("logs", [1, 20])
+def test_clean_end_with_a_disk_that_fails_leaves_no_marker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logs: int
+) -> None:
+    data = data_dir(tmp_path / "d", [])
+    for number in range(logs):
+        singles(data.create_log(tp_of(number)), 1)
+
+    def fails(fd: int) -> None:
+        raise OSError(5, os.readlink(f"/proc/self/fd/{fd}"))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match=r"t-\d+/0+\.log"):
+        data.close_cleanly({})
+    assert not (data.path / checkpoint.CLEAN_MARKER).exists()
 
 
 @pytest.mark.parametrize("logs", [1, 20])
