@@ -54,6 +54,5 @@ WITHOUT: Final[Mapping[str, str]] = {
     "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",
     "settings": "a table, and how its values are written: test_altering.py",
-    "wishes": "only data: what an operator asks for, and how it is written: test_wishes.py",
     "waiting": "only data: requests that wait",
 }

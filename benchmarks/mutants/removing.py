@@ -52,6 +52,15 @@ MUTANTS: Final = (
         unreachable=_NO_SCHEDULE,
     ),
     Mutant(
+        name="own-id-lost-with-the-topic-node",
+        module="assignments",
+        category=Category.COMMAND,
+        sentence="The id of a partition that was added again is not written with its topic.",
+        breaks="V3, discussion 5: an identity for each generation",
+        edits=(("    if assignment.ids:\n", "    if len(assignment.ids) > 9:\n"),),
+        unreachable=_NO_SCHEDULE,
+    ),
+    Mutant(
         name="removal-forgets-the-count",
         module="removal",
         category=Category.COMMAND,
