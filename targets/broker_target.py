@@ -135,6 +135,13 @@ class BrokerTarget:
         port.write(zookeeper.ELECTIONS, data)
         return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
 
+    def remove(self, port: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
+        """Write what is to go where the controller reads it, beside what it has not taken yet."""
+        removals = tuple(TopicPartition(topic, partition) for partition in partitions)
+        data = wishes.Wishes(removals=removals).beside(port.read(zookeeper.ELECTIONS))
+        port.write(zookeeper.ELECTIONS, data)
+        return f"removal of {', '.join(map(str, removals))} asked for at {zookeeper.ELECTIONS}"
+
     def wanted(self, port: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
         """Look at what the controller has not taken yet, then at the topic's node."""
         asked = wishes.decode_wishes(port.read(zookeeper.ELECTIONS)).moves

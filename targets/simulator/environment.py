@@ -118,7 +118,8 @@ class SimEnvironment:
                 history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
             if spec.scenario.further:
-                history.listeners.append(Remover(world, spec.seed, churned, last_line).listen)
+                theirs = [tp for tp in churned if tp.topic in spec.scenario.clients.churned]
+                history.listeners.append(Remover(world, spec.seed, theirs, last_line).listen)
             generations = GenerationOracle(world, churned)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
         self._runs[str(history.path)] = found
@@ -206,6 +207,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         partition=spec.scenario.partition,
         further=spec.scenario.further,
         churners=spec.scenario.clients.churners,
+        removed=spec.scenario.removed,
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),
