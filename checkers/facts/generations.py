@@ -134,8 +134,8 @@ def _creates(event: Event, topic: str, partition: int) -> bool | None:
         case AddPartitions(first=first):
             is_new = event.topic == topic and first <= partition < first + len(event.assignments)
             return True if is_new else None
-        case RemovePartitions(first=first):
-            return False if event.topic == topic and first <= partition else None
+        case RemovePartitions(partitions=gone):
+            return False if event.topic == topic and partition in gone else None
     return None
 
 

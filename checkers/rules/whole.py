@@ -255,7 +255,7 @@ def _polled(op: Op, poll: Poll) -> _Asked:
 
 
 def _of_topic(op: Op, asked: _OfTopic) -> _Asked:
-    return op.process, op.f, asked.topic, getattr(asked, "first", 0)
+    return op.process, op.f, asked.topic, getattr(asked, "first", 0), getattr(asked, "partitions", ())
 
 
 def _injected(op: Op, fault: Injection) -> _Asked:
@@ -310,7 +310,9 @@ def _odd(type_: OpType, event: _Ended) -> str:
 
 
 def _clients(ops: PartOps) -> Iterator[_Lack]:
-    """Yield it if no acknowledgement promises anything."""
+    """Yield it if no acknowledgement promises anything; of what comes and goes none needs to."""
+    if is_churned(ops):
+        return
     acked = [(op, sent) for op, sent in events_of(ops, Produce) if op.type is OpType.OK]
     if acked and all(sent.acks == 0 for _, sent in acked):
         yield (

@@ -129,7 +129,7 @@ class Cluster:
     @contextmanager
     def naming(self, place: Place | None) -> Iterator[None]:
         """Make `named` this partition while a step is at hand; None is the main one."""
-        self._named = next((each for each in self.partitions if each.place == place), None)
+        self._named = next((each for each in self.watched if each.place == place), None)
         try:
             yield
         finally:

@@ -100,7 +100,7 @@ class RemovePartitions(Event):
     PROCESS: ClassVar[str] = "client-N"
 
     topic: str
-    first: int = field(metadata=key("the lowest of them: it goes, and all above it"))
+    partitions: tuple[int, ...] = field(metadata=key("the numbers of those that go"))
     error: str = field(default="", metadata=key("on fail and info"))
 
 

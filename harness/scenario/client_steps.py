@@ -25,12 +25,18 @@ OPERATOR: Final = "client-operator"
 
 
 class ClientSteps:
-    """Such steps of one run."""
+    """
+    Such steps of one run.
+
+    Attributes:
+        removed_s_max: how long to wait until partitions are removed, in seconds.
+    """
 
     def __init__(self, cluster: Cluster, client: Client, record_offsets: RecordOffsets) -> None:
         self._cluster = cluster
         self._client = client
         self._record_offsets = record_offsets
+        self.removed_s_max = limits.REMOVED_S_MAX
 
     def act(self, step: ClientAct) -> None:
         """Execute a step; raise PreconditionError if the cluster does not do it."""
@@ -54,14 +60,14 @@ class ClientSteps:
         cluster, gone = self._cluster, self._from(place)
         if not gone:
             raise PreconditionError(f"remove {place}: it is not there; expected one that is")
-        asked = RemovePartitions(topic=place.topic, first=place.partition)
+        asked = RemovePartitions(topic=place.topic, partitions=tuple(sorted(gone)))
         cluster.record(OPERATOR, OpType.INVOKE, asked)
         try:
-            cluster.zookeeper_view.remove(place.topic, sorted(gone))
+            cluster.zookeeper_view.remove(place.topic, asked.partitions)
             cluster.await_(
                 lambda: not self._from(place),
                 lambda: f"{place.topic} has {sorted(self._from(place))}; expected them to be gone",
-                limits.REMOVED_S_MAX,
+                self.removed_s_max,
             )
         except PreconditionError as error:
             cluster.record(OPERATOR, OpType.INFO, replace(asked, error=str(error)))

@@ -117,10 +117,11 @@ class SimEnvironment:
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
                 history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
+            theirs = [tp for tp in churned if tp.topic in spec.scenario.clients.churned]
             if spec.scenario.further:
-                theirs = [tp for tp in churned if tp.topic in spec.scenario.clients.churned]
                 history.listeners.append(Remover(world, spec.seed, theirs, last_line).listen)
-            generations = GenerationOracle(world, churned)
+            once = spec.scenario.clients.sends_once
+            generations = GenerationOracle(world, churned if once else theirs)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
         self._runs[str(history.path)] = found
         return cluster

@@ -156,9 +156,10 @@ def _removed_twice_in_doubt(edit: Edit) -> None:
 def _of_another_partition(edit: Edit) -> None:
     """What is removed and added again is above this one, whose old records are its own."""
     _kept_old(edit, REMOVED, "A", "B")
-    for f in (REMOVE, ADD):
-        for line in edit.all(Source.CLIENT, f):
-            edit.change(line, first=3)
+    for line in edit.all(Source.CLIENT, REMOVE):
+        edit.change(line, partitions=[3])
+    for line in edit.all(Source.CLIENT, ADD):
+        edit.change(line, first=3)
 
 
 GENERATIONS = [
