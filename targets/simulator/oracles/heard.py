@@ -21,7 +21,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from targets.broker.core import isr, membership, metadata, office, partitions, producer_ids, reading, topics
+from targets.broker.core import (
+    altering,
+    isr,
+    membership,
+    metadata,
+    office,
+    partitions,
+    producer_ids,
+    reading,
+    topics,
+)
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Effect, Event, Observe, Start, ZkAnswered, ZkAsk
 from targets.broker.core.fences import is_same_topic
@@ -52,6 +62,8 @@ _OF_CLIENTS: Final = (
     topics.AwaitTopicsWrite,
     partitions.AwaitTopicsToExtend,
     partitions.AwaitTopicsExtended,
+    altering.AwaitTopicsToAlter,
+    altering.AwaitConfigsWritten,
     producer_ids.AwaitLastBlock,
     producer_ids.AwaitBlock,
 )

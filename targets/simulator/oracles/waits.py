@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from targets.broker.core.assignments import decode_topic
 from targets.broker.core.messages import (
+    AlterConfigsResponse,
     ErrorCode,
     FetchRequest,
     FetchResponse,
@@ -222,6 +223,8 @@ def _asked(request: Any) -> list[TopicPartition] | None:
 def _told(response: Any) -> list[TopicPartition] | None:
     if isinstance(response, LeaderAndIsrResponse | StopReplicaResponse):
         return None if response.error is not ErrorCode.NONE else [tp for tp, _ in response.errors]
+    if isinstance(response, AlterConfigsResponse):
+        return None  # it is about topics
     parts = getattr(response, "results", None)
     parts = getattr(response, "answers", None) if parts is None else parts
     return None if parts is None else [part.tp for part in parts]
