@@ -7,6 +7,8 @@ from typing import Final
 # How long the runner waits for a condition of a scenario before the run is unknown. A condition normally holds
 # within milliseconds; the limit is generous so that a busy machine does not fail a run.
 CONDITION_WAIT_S_MAX: Final = 40.0
+# How long a step waits for partitions to be removed: no controller may be there to do it.
+REMOVED_S_MAX: Final = 10.0
 CONDITION_POLL_S: Final = 0.005
 # How long a broker at work may take to meet an error of its disk: many times its longest rest between two writes.
 DISK_ERROR_S_MAX: Final = 5.0

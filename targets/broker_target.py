@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from harness.cluster.settings import MessageFormat, Settings
@@ -14,7 +15,7 @@ from harness.model import UsageError
 from harness.registry import pick
 from harness.scenario.variant import present_name
 from targets.broker.config import SECRET_VARIABLE
-from targets.broker.core import assignments, zookeeper
+from targets.broker.core import assignments, wishes, zookeeper
 from targets.broker.core import rules as core_rules
 from targets.broker.core.inter_broker import AT, protocol_rules
 from targets.broker.core.messages import TopicPartition
@@ -123,20 +124,27 @@ class BrokerTarget:
     def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}
-        moves = assignments.decode_moves(port.read(zookeeper.ELECTIONS) or b"")
-        port.write(zookeeper.ELECTIONS, assignments.encode_elections(wanted, moves))
+        there = wishes.decode_wishes(port.read(zookeeper.ELECTIONS))
+        port.write(zookeeper.ELECTIONS, wishes.encode_wishes(replace(there, elections=wanted)))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
     def move(self, port: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
         """Write what is wanted where the controller reads it, beside what it has not taken yet."""
         moves = {TopicPartition(topic, partition): tuple(broker_ids)}
-        data = assignments.encode_beside(port.read(zookeeper.ELECTIONS), moves=moves)
+        data = wishes.Wishes(moves=moves).beside(port.read(zookeeper.ELECTIONS))
         port.write(zookeeper.ELECTIONS, data)
         return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
 
+    def remove(self, port: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
+        """Write what is to go where the controller reads it, beside what it has not taken yet."""
+        removals = tuple(TopicPartition(topic, partition) for partition in partitions)
+        data = wishes.Wishes(removals=removals).beside(port.read(zookeeper.ELECTIONS))
+        port.write(zookeeper.ELECTIONS, data)
+        return f"removal of {', '.join(map(str, removals))} asked for at {zookeeper.ELECTIONS}"
+
     def wanted(self, port: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
         """Look at what the controller has not taken yet, then at the topic's node."""
-        asked = assignments.decode_moves(port.read(zookeeper.ELECTIONS) or b"")
+        asked = wishes.decode_wishes(port.read(zookeeper.ELECTIONS)).moves
         if (found := asked.get(TopicPartition(topic, partition))) is not None:
             return found
         node = port.read(zookeeper.topic_path(topic))

@@ -49,7 +49,6 @@ WITHOUT: Final[Mapping[str, str]] = {
     "messages": "only data: requests and responses",
     "moves": "what clients ask for, and no replication: test_reassignment.py",
     "names": "one rule for the names of topics, and no replication",
-    "partitions": "no schedule adds partitions yet: test_partitions.py",
     "producer_block": "only data: a block of ids and who waits for another",
     "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",

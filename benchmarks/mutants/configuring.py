@@ -6,8 +6,6 @@ from typing import Final
 
 from benchmarks.mutants.mutant import Category, Mutant
 
-_NO_SCHEDULE: Final = "no schedule alters a topic's settings"
-
 MUTANTS: Final = (
     Mutant(
         name="settings-outlive-their-topic",
@@ -16,7 +14,6 @@ MUTANTS: Final = (
         sentence="The settings of a deleted topic hold for the next of its name.",
         breaks="a topic's settings go with it: Kafka's DeleteTopics removes them",
         edits=((" and node.mzxid >= topic.czxid", ""),),
-        unreachable=_NO_SCHEDULE,
     ),
     Mutant(
         name="registers-without-settings",
@@ -25,7 +22,6 @@ MUTANTS: Final = (
         sentence="A broker that could not read what topics have waits for a change of it, and never registers.",
         breaks="a lost connection says nothing: what was asked is asked again",
         edits=(('"paths" if starting else "configs"', '"configs"'),),
-        unreachable=_NO_SCHEDULE,
     ),
     Mutant(
         name="change-tells-nobody",
@@ -37,7 +33,6 @@ MUTANTS: Final = (
             ("ZkDelete(path=path, version=known), told", "ZkDelete(path=path, version=known), *()"),
             ("(ZkCreate(path=path, data=data), told) if after", "(ZkCreate(path=path, data=data),) if after"),
         ),
-        unreachable=_NO_SCHEDULE,
     ),
     Mutant(
         name="retention-begins-at-start-alone",
@@ -46,7 +41,6 @@ MUTANTS: Final = (
         sentence="A broker without retention of its own never looks for files that a topic does not keep.",
         breaks="Kafka's LogManager looks at each log by that log's own settings",
         edits=(("        if key not in core.state.timers:\n", "        if key in core.state.timers:\n"),),
-        unreachable=_NO_SCHEDULE,
     ),
     Mutant(
         name="settings-change-no-log",
@@ -60,6 +54,5 @@ MUTANTS: Final = (
                 "        if before.get(replica.tp.topic) == found.get(replica.tp.topic):\n",
             ),
         ),
-        unreachable=_NO_SCHEDULE,
     ),
 )

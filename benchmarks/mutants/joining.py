@@ -305,11 +305,32 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="one-election-of-many",
-        module="assignments",
+        module="wishes",
         category=Category.MANY,
         sentence="Of the elections that an operator asks for only the first takes place.",
         breaks="Kafka's PreferredReplicaElection: every partition that the node lists",
-        edits=(('for one in raw["elections"]\n', 'for one in raw["elections"][:1]\n'),),
+        edits=(('for one in raw["elections"]}', 'for one in raw["elections"][:1]}'),),
+    ),
+    Mutant(
+        name="elections-go-with-the-moves",
+        module="wishes",
+        category=Category.MANY,
+        sentence="Elections that stand beside a reassignment are taken out with it, and never take place.",
+        breaks="Kafka's /admin/preferred_replica_election has a node of its own",
+        edits=(
+            (
+                "replace(decode_wishes(asked.data), moves={}, removals",
+                "replace(decode_wishes(asked.data), elections={}, moves={}, removals",
+            ),
+        ),
+    ),
+    Mutant(
+        name="moves-of-others-overwritten",
+        module="wishes",
+        category=Category.MANY,
+        sentence="Who asks for a reassignment drops what others asked for and the controller has not taken yet.",
+        breaks="V3 F: each reassignment that was asked for takes place",
+        edits=(("moves={**before.moves, **self.moves}", "moves={**self.moves}"),),
     ),
     Mutant(
         name="assignment-sorted",

@@ -6,8 +6,6 @@ from typing import Final
 
 from benchmarks.mutants.mutant import Category, Mutant
 
-_NO_SCHEDULE: Final = "no schedule removes partitions"
-
 MUTANTS: Final = (
     Mutant(
         name="any-partition-goes",
@@ -22,7 +20,6 @@ MUTANTS: Final = (
                 "        if partition in wished and len(found) < most:\n            found.append(partition)\n",
             ),
         ),
-        unreachable=_NO_SCHEDULE,
     ),
     Mutant(
         name="removal-takes-the-rest-along",
@@ -31,7 +28,6 @@ MUTANTS: Final = (
         sentence="The request is taken out of its node whole, also what is left for the next write.",
         breaks="V3, on_partitions_remove 3: the path goes once the change is complete",
         edits=(("take_out(continuation.asked, continuation.left)", "take_out(continuation.asked, ())"),),
-        unreachable=_NO_SCHEDULE,
     ),
     Mutant(
         name="removal-keeps-states",
@@ -40,7 +36,6 @@ MUTANTS: Final = (
         sentence="The state of a removed partition stays, and the next of its number goes on from it.",
         breaks="V3, Paths 4: a partition's LeaderAndISR path is its own",
         edits=(("        if isinstance(below, ZkNames):\n", "        if not isinstance(below, ZkNames):\n"),),
-        unreachable=_NO_SCHEDULE,
     ),
     Mutant(
         name="partition-comes-back-as-it-was",
@@ -49,7 +44,14 @@ MUTANTS: Final = (
         sentence="A partition that is added again has its predecessor's id, and a late StopReplica deletes it.",
         breaks="V3, discussion 5; KIP-516, Motivation",
         edits=((" if partition < has.once}", " if partition > has.once}"),),
-        unreachable=_NO_SCHEDULE,
+    ),
+    Mutant(
+        name="own-id-lost-with-the-topic-node",
+        module="assignments",
+        category=Category.COMMAND,
+        sentence="The id of a partition that was added again is not written with its topic.",
+        breaks="V3, discussion 5: an identity for each generation",
+        edits=(("    if assignment.ids:\n", "    if len(assignment.ids) > 9:\n"),),
     ),
     Mutant(
         name="removal-forgets-the-count",
@@ -58,6 +60,39 @@ MUTANTS: Final = (
         sentence="A second removal forgets how many partitions the topic once had.",
         breaks="V3, discussion 5: an identity for each generation",
         edits=(("once=max(has.once, *(partition + 1", "once=max(0, *(partition + 1"),),
-        unreachable=_NO_SCHEDULE,
+    ),
+    Mutant(
+        name="added-partitions-not-begun",
+        module="partitions",
+        category=Category.VISIBLE,
+        sentence="Partitions that are added have no leader until something else makes the controller read.",
+        breaks="V3 B (on_topic_change); Kafka's onNewPartitionCreation",
+        edits=(
+            (
+                "    if results:\n        controller.read(core)\n",
+                "    if not results:\n        controller.read(core)\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="lost-addition-acknowledged",
+        module="partitions",
+        category=Category.COMMAND,
+        sentence="A client is told that partitions were added although the answer to their write was lost.",
+        breaks="a lost connection says nothing about the write",
+        edits=(
+            (
+                "errors.append((name, ErrorCode.REQUEST_TIMED_OUT, LOST))\n        else:\n",
+                'errors.append((name, ErrorCode.NONE, ""))\n        else:\n',
+            ),
+        ),
+    ),
+    Mutant(
+        name="added-over-a-newer-topic",
+        module="partitions",
+        category=Category.COMMAND,
+        sentence="Partitions are added to a topic as it was read, whatever was written to it since.",
+        breaks="Kafka's AdminZkClient: a topic is written as of the version that was read",
+        edits=(("data=data, version=node.version)", "data=data, version=-1)"),),
     ),
 )

@@ -5,6 +5,9 @@ A topic that is deleted and created again has the name of its predecessor. An an
 one, a create or a delete may have happened, may happen later, or never. So every state that the answers allow is
 followed, and only what holds in all of them is certain.
 
+A partition that an operator removes, and adds again, has its predecessor's number. It is there from the set-up on;
+else all that is said here of a topic holds of it.
+
 Where deletes take effect later, an acknowledged one has marked its topic, which is gone at some time after that.
 Brokers refuse by what they were told last, so that of all answers only an acknowledged create proves something.
 """
@@ -16,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers.facts.fact import fact
-from checkers.facts.view import key_of, run_setup_of
-from harness.events import CreateTopic, DeleteTopic
+from checkers.facts.view import is_removed, key_of, run_setup_of
+from harness.events import AddPartitions, CreateTopic, DeleteTopic, Event, RemovePartitions
 from harness.model import HistoryError, Op, OpType, Source
 
 # The index of the end of a run: what has no answer may happen until then.
@@ -29,12 +32,13 @@ NOT_MARKED: Final = END
 # Refusals that say whether the topic was there.
 THERE: Final = "TOPIC_ALREADY_EXISTS"
 ABSENT: Final = "UNKNOWN_TOPIC_OR_PARTITION"
+_ASKED: Final = (CreateTopic, DeleteTopic, AddPartitions, RemovePartitions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """
-    A create or a delete, and its outcome.
+    A create or a delete of the topic, or that its partition is added or removed, and the outcome.
 
     Attributes:
         invoked: the index of its invoke.
@@ -94,12 +98,14 @@ class Newest:
 
 @fact
 def newest_generation(ops: Sequence[Op]) -> Newest:
-    """Return what is certain of the newest generation of the topic that the ops are about."""
-    asks = list(_asks(ops, key_of(ops)[0]))
+    """Return what is certain of the newest generation of the topic or partition that the ops are about."""
+    topic, partition = key_of(ops)
+    asks = list(_asks(ops, topic, partition))
     setup = run_setup_of(ops)
+    began = setup is not None and is_removed(setup, topic, partition)
     later = setup is not None and bool(setup.deletes_later)
     proof = tuple(ask.done for ask in asks if ask.done < END)
-    states, since = frozenset({_State(there=False, pending=frozenset())}), -1
+    states, since = frozenset({_State(there=began, pending=frozenset())}), -1
     for number, ask in enumerate(asks):
         before = _closure(states, asks, since, ask.done)
         states, since = frozenset((_after_later if later else _after)(before, number, ask)), ask.invoked
@@ -118,14 +124,30 @@ def newest_generation(ops: Sequence[Op]) -> Newest:
     )
 
 
-def _asks(ops: Sequence[Op], topic: str) -> Iterator[Ask]:
-    """Yield the creates and deletes of the topic, in the order in which its client asked: one at a time."""
+def _creates(event: Event, topic: str, partition: int) -> bool | None:
+    """Return whether what is asked for creates or deletes the partition; None if it has nothing to do with it."""
+    match event:
+        case CreateTopic():
+            return True if event.topic == topic else None
+        case DeleteTopic():
+            return False if event.topic == topic else None
+        case AddPartitions(first=first):
+            is_new = event.topic == topic and first <= partition < first + len(event.assignments)
+            return True if is_new else None
+        case RemovePartitions(partitions=gone):
+            return False if event.topic == topic and partition in gone else None
+    return None
+
+
+def _asks(ops: Sequence[Op], topic: str, partition: int) -> Iterator[Ask]:
+    """Yield the creates and deletes of the partition, in the order in which they were asked for: one at a time."""
     open_: Op | None = None
     for op in ops:
         if op.source is not Source.CLIENT:
             continue
         event = op.event
-        if not isinstance(event, CreateTopic | DeleteTopic) or event.topic != topic:
+        creates = _creates(event, topic, partition) if isinstance(event, _ASKED) else None
+        if creates is None or not isinstance(event, _ASKED):
             continue
         if op.type is OpType.INVOKE:
             if open_ is not None:
@@ -136,7 +158,7 @@ def _asks(ops: Sequence[Op], topic: str) -> Iterator[Ask]:
         else:
             error = event.error.partition(" ")[0]
             yield Ask(
-                creates=isinstance(event, CreateTopic),
+                creates=creates,
                 invoked=open_.index,
                 done=op.index,
                 outcome=op.type,
@@ -144,7 +166,7 @@ def _asks(ops: Sequence[Op], topic: str) -> Iterator[Ask]:
             )
             open_ = None
     if open_ is not None:
-        creates = isinstance(open_.event, CreateTopic)
+        creates = isinstance(open_.event, CreateTopic | AddPartitions)
         yield Ask(creates=creates, invoked=open_.index, done=END, outcome=OpType.INFO)
 
 

@@ -114,7 +114,7 @@ def setup_of(ops: Sequence[Op]) -> Setup | None:
     if setup is None or place is None or not (setup.further or setup.churned):
         return setup
     topic, partition = place
-    if topic in (setup.churned or ()):
+    if _comes_and_goes(setup, topic, partition):
         # Each generation has replicas of its own.
         nodes = tuple(setup.nodes)
         return replace(setup, topic=topic, partition=partition, partitions=1, replicas=nodes, records={})
@@ -176,13 +176,22 @@ def names_place(setup: Setup, topic: str, partition: int) -> bool:
 
 @fact
 def is_churned(ops: Sequence[Op]) -> bool:
-    """Return True if the ops are about a topic that clients delete and create again."""
+    """Return True if the ops are about what is deleted or removed, and comes again: a topic, or a partition."""
     try:
         setup = run_setup_of(ops)
     except HistoryError:
         return False  # checker `whole` names it
     place = _own_place(ops)
-    return setup is not None and place is not None and place[0] in (setup.churned or ())
+    return setup is not None and place is not None and _comes_and_goes(setup, *place)
+
+
+def _comes_and_goes(setup: Setup, topic: str, partition: int) -> bool:
+    return topic in (setup.churned or ()) or is_removed(setup, topic, partition)
+
+
+def is_removed(setup: Setup, topic: str, partition: int) -> bool:
+    """Return True if an operator removes this partition of a topic that stays."""
+    return f"{topic}-{partition}" in (setup.removed or ())
 
 
 def is_further(ops: Sequence[Op]) -> bool:

@@ -70,9 +70,9 @@ class LiveCheck:
         Follow the next op; return the violation that it shows.
 
         An op that cannot be read shows none: it makes the run unknown, as checker `whole` says. Nor does one of a
-        topic that clients delete and create again: its offsets and epochs begin anew each time.
+        topic or partition that is deleted and comes again: its offsets and epochs begin anew each time.
         """
-        if self._churned and (place := op.place) is not None and place[0] in self._churned:
+        if self._churned and (place := op.place) is not None and self._comes_and_goes(*place):
             return None
         try:
             match op.source:
@@ -86,11 +86,14 @@ class LiveCheck:
                     return self._state(op)
                 case Source.RUNNER if isinstance(event := op.event, Setup):
                     self._clean, self._exact = not event.unclean, event.host == _EXACT
-                    self._churned = frozenset(event.churned or ())
+                    self._churned = frozenset((*(event.churned or ()), *(event.removed or ())))
                     self._names = {broker: node for node, broker in event.nodes.items()}
         except HistoryError:
             pass
         return None
+
+    def _comes_and_goes(self, topic: str, partition: int) -> bool:
+        return topic in self._churned or f"{topic}-{partition}" in self._churned
 
     @property
     def entries(self) -> int:

@@ -1,6 +1,8 @@
 """
 A topic that is deleted and created again under its name takes nothing of its predecessor, and keeps its own.
 
+So does a partition that an operator removes from its topic, and adds again.
+
 Only what clients were answered, ZooKeeper and the final logs count. A create or a delete without an answer leaves
 several possibilities, and all of them are lawful (checkers/facts/generations.py). Requests name topics, not ids: a
 produce may reach a broker that was not told yet of the new topic, and its record then goes with the old one.
@@ -14,7 +16,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.generations import Newest, newest_generation
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, run_setup_of
+from checkers.facts.view import FinalLog, at, final_leader, final_logs, is_removed, key_of, run_setup_of
 from checkers.rules import diverged
 from harness.effect import LOSSY, nature_of
 from harness.events import Healed, Injection, Produce
@@ -27,36 +29,43 @@ KINDS: Final = (
     Definition(
         kind=Kind.OLD_GENERATION,
         formula="after healed: r in log(n), and ok(produce r) before invoke(d), ok(d), d deletes the topic; or "
-        "log(n) is there, and the topic certainly is not",
-        words="A replica of a topic that was deleted is still there, or its records are in the topic that was "
-        "created under its name.",
-        evidence="client: create-topic, delete-topic, produce; log: snapshot, batch; runner: healed",
-        unchecked="A create or a delete without an answer: what it leaves open is lawful.",
+        "log(n) is there, and the topic certainly is not; or the same of a partition that is removed and "
+        "added again",
+        words="A replica of a topic that was deleted, or of a partition that was removed, is still there, or its "
+        "records are in the one that came under its name.",
+        evidence="client: create-topic, delete-topic, remove-partitions, add-partitions, produce; "
+        "log: snapshot, batch; runner: healed",
+        unchecked="A create or a delete without an answer: what it leaves open is lawful. The records of a "
+        "partition that is removed, if clients send records again: the first try may be late.",
         source='KIP-516, Motivation; Kafka Replication Design V3, discussion 5: "do we need partition version id"',
     ),
     Definition(
         kind=Kind.WRONG_TOPIC,
-        formula="ok(create) of a topic that is there, or of one that is not: ok(delete) or a refusal that says so",
-        words="A topic is not as a broker answered: what it said was created or deleted was not.",
-        evidence="client: create-topic, delete-topic; runner: setup (deletes_later)",
+        formula="ok(create) of a topic that is there, or of one that is not: ok(delete) or a refusal that says "
+        "so; or the same of a partition that is added and removed",
+        words="A topic or a partition is not as a broker answered: what it said was created or deleted was not.",
+        evidence="client: create-topic, delete-topic, remove-partitions, add-partitions; runner: setup "
+        "(deletes_later, removed)",
         unchecked="A create or a delete without an answer: what it leaves open is lawful. Where deletes take "
         "effect later, all but the create of a topic that certainly was there.",
         source="Apache Kafka, CreateTopics and DeleteTopics",
     ),
     Definition(
         kind=Kind.LOST,
-        formula="after healed, of a topic that clients delete: r, s sent after its last delete, ok(produce r, "
-        "acks=all) before invoke(produce s), r in log(leader), ok(produce s, acks=all, o), log(leader)[o] /= s, "
-        "and no fault since invoke(produce s) may end copies",
+        formula="after healed, of a topic that clients delete, or a partition that is removed: r, s sent after "
+        "its last delete, ok(produce r, acks=all) before invoke(produce s), r in log(leader), ok(produce s, "
+        "acks=all, o), log(leader)[o] /= s, and no fault since invoke(produce s) may end copies",
         words="A record of the newest generation was acknowledged and is gone. A record before it is there, so "
         "that brokers knew the new topic.",
-        evidence="client: produce, create-topic, delete-topic; log: batch; zookeeper: leaderAndISR; nemesis",
+        evidence="client: produce, create-topic, delete-topic, remove-partitions, add-partitions; log: batch; "
+        "zookeeper: leaderAndISR; nemesis",
         unchecked="A create or a delete without an answer, unclean election, or a fault that may end copies.",
         source="Kafka's acks; KIP-516, Motivation",
     ),
     Definition(
         kind=Kind.DIVERGED,
-        formula="after healed, of a topic that clients delete: log(n)[o] and log(m)[o] differ in content",
+        formula="after healed, of a topic that clients delete, or a partition that is removed: "
+        "log(n)[o] and log(m)[o] differ in content",
         words="Two replicas of the newest generation hold different records at one offset.",
         evidence="log: batch",
         unchecked="A log that could not be read.",
@@ -79,7 +88,8 @@ def generations(ops: Sequence[Op]) -> list[Anomaly]:
     Find what a topic took of its predecessor of the same name, and what it lost of its own.
 
     Args:
-        ops: the ops of one partition of a topic that clients delete and create again, and the global ones.
+        ops: the ops of one partition of a topic that clients delete and create again, or of one that an operator
+            removes and adds again, and the global ones.
 
     Returns:
         Nothing of final logs if the cluster did not become whole: a broker may not have been told yet.
@@ -101,8 +111,8 @@ def _contradiction(ops: Sequence[Op], newest: Newest) -> Anomaly:
     assert ask is not None, "the caller has looked"
     op = next(op for op in ops if op.index == ask.done)
     said = "was acknowledged" if op.type is OpType.OK else f"was refused with {ask.error}"
-    what = "create" if ask.creates else "delete"
-    text = f"The {what} of topic {topic} {said} at {at(op)}, which contradicts the answers before it."
+    what = f"{op.f.partition('-')[0]} of {_what(ops)}"
+    text = f"The {what} {said} at {at(op)}, which contradicts the answers before it."
     proof = tuple(index for index in newest.proof if index <= ask.done)
     return Anomaly(kind=Kind.WRONG_TOPIC, topic=topic, partition=partition, sentence=text, proof=proof)
 
@@ -124,6 +134,8 @@ def _old(
     """Yield a replica that must not be there, and one that holds records of an earlier generation."""
     topic, partition = key_of(ops)
     old = {each.sent.value: each for each in acked if each.op.index < newest.old_before}
+    if _may_be_late(ops):
+        old = {}
     for node, log in logs.items():
         held = [record for record in log.records.values() if record.value in old]
         if newest.may_be_there and not held:
@@ -131,13 +143,12 @@ def _old(
         if newest.may_be_there:
             names = ", ".join(record.value for record in held[:_NAMED_MAX])
             first = old[held[0].value].op
-            text = (
-                f"{node} holds {names} in {topic}-{partition}, acknowledged from {at(first)} on, before the topic "
-            )
-            text += "was deleted and created again."
+            text = f"{node} holds {names} in {topic}-{partition}, acknowledged from {at(first)} on, before the "
+            text += f"{_it(ops, 'topic was deleted', 'partition was removed')} and came again."
             proof = {first.index, *(record.index for record in held)}
         else:
-            text = f"{node} has a log of {topic}-{partition}, and the topic was deleted, and not created since."
+            text = f"{node} has a log of {topic}-{partition}, and the "
+            text += f"{_it(ops, 'topic was deleted', 'partition was removed')}, and not made again since."
             proof = {log.index}
         yield Anomaly(
             kind=Kind.OLD_GENERATION,
@@ -179,6 +190,27 @@ def _lost(
             sentence=f"{text}was created again, is not in the log of its leader {log.node}.",
             proof=tuple(sorted({leader.index, log.index, *(each.op.index for each in lost)})),
         )
+
+
+def _it(ops: Sequence[Op], topic: str, partition: str) -> str:
+    """Return what is said of a topic that comes and goes, or of a partition that does."""
+    setup = run_setup_of(ops)
+    return partition if setup is not None and is_removed(setup, *key_of(ops)) else topic
+
+
+def _what(ops: Sequence[Op]) -> str:
+    topic, partition = key_of(ops)
+    return _it(ops, f"topic {topic}", f"partition {topic}-{partition}")
+
+
+def _may_be_late(ops: Sequence[Op]) -> bool:
+    """
+    Return True if what was sent first may be appended after what was sent again was acknowledged.
+
+    Who creates and deletes topics sends once (docs/workloads.md); to a partition that is removed others write too.
+    """
+    setup = run_setup_of(ops)
+    return setup is not None and is_removed(setup, *key_of(ops)) and not setup.sends_once
 
 
 def _is_held(log: FinalLog, sent: Produce) -> bool:

@@ -17,6 +17,7 @@ from checkers.facts.view import at, is_churned, key_of, names_place, protocol_of
 from checkers.rules.lives import broken_lives
 from checkers.rules.values import strange_values
 from harness.events import (
+    AddPartitions,
     Assigned,
     Commanded,
     ControllerNode,
@@ -34,6 +35,7 @@ from harness.events import (
     Produce,
     Read,
     Registrations,
+    RemovePartitions,
     RunnerNote,
     Setup,
     Started,
@@ -43,6 +45,8 @@ from harness.model import Anomaly, Kind, Op, OpType, PartOps, Source, events_of
 
 _Lack: TypeAlias = tuple[str, tuple[int, ...]]
 _Asked: TypeAlias = tuple[object, ...]
+_OfTopic: TypeAlias = CreateTopic | DeleteTopic | RemovePartitions | AddPartitions
+_Ended: TypeAlias = Produce | Read | Poll | _OfTopic | Injection | Step
 
 # The first of them say what is wrong with a history; thousands of sentences say no more.
 _NAMED_MAX: Final = 5
@@ -55,7 +59,7 @@ _MAY_BE_NONE: Final = frozenset({"controller"})
 # The target whose brokers emit events, and so must have emitted some.
 _TELLING: Final = "broker"
 
-_TOPIC_FS: Final = frozenset({"create-topic", "delete-topic"})
+_TOPIC_FS: Final = frozenset({"create-topic", "delete-topic", "remove-partitions", "add-partitions"})
 
 # f of a broker's event -> the ids of brokers in it.
 _IDS: Final[Mapping[str, Callable[[Any], Sequence[int]]]] = {
@@ -250,8 +254,8 @@ def _polled(op: Op, poll: Poll) -> _Asked:
     return op.process, poll.topic, poll.partition, poll.node, poll.position, poll.sought
 
 
-def _of_topic(op: Op, asked: CreateTopic | DeleteTopic) -> _Asked:
-    return op.process, op.f, asked.topic
+def _of_topic(op: Op, asked: _OfTopic) -> _Asked:
+    return op.process, op.f, asked.topic, getattr(asked, "first", 0), getattr(asked, "partitions", ())
 
 
 def _injected(op: Op, fault: Injection) -> _Asked:
@@ -276,7 +280,7 @@ def _named(op: Op) -> str:
     return f"{what} at {at(op)}"
 
 
-def _odd(type_: OpType, event: Produce | Read | Poll | CreateTopic | DeleteTopic | Injection | Step) -> str:
+def _odd(type_: OpType, event: _Ended) -> str:
     """Return how an op contradicts its own type, "" if it does not."""
     ok = type_ is OpType.OK
     error = event.error
@@ -306,7 +310,9 @@ def _odd(type_: OpType, event: Produce | Read | Poll | CreateTopic | DeleteTopic
 
 
 def _clients(ops: PartOps) -> Iterator[_Lack]:
-    """Yield it if no acknowledgement promises anything."""
+    """Yield it if no acknowledgement promises anything; of what comes and goes none needs to."""
+    if is_churned(ops):
+        return
     acked = [(op, sent) for op, sent in events_of(ops, Produce) if op.type is OpType.OK]
     if acked and all(sent.acks == 0 for _, sent in acked):
         yield (

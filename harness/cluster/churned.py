@@ -1,7 +1,8 @@
 """
 The topics of a cluster that clients delete and create again: their partitions now, and whether they work.
 
-Each generation of such a topic has replicas of its own, which only ZooKeeper knows for certain.
+Each generation of such a topic has replicas of its own, which only ZooKeeper knows for certain. So has a partition
+that an operator removes, and adds again, of a topic that stays.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from harness.cluster.partition import Partition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChurnedTopics:
     """
-    The churned topics of one cluster.
+    The churned topics of one cluster, and the partitions that are removed.
 
     Attributes:
         partitions: all that they may have. The replicas of each are those of its newest generation at the last

@@ -79,6 +79,19 @@ class Client(Protocol):
             further: those of partition 1, 2, and so on.
         """
 
+    def add_partitions(self, topic: str, first: int, *assignments: Sequence[str], ids: Mapping[str, int]) -> None:
+        """
+        Add partitions to a topic, and return when the request was answered.
+
+        Args:
+            first: the number of the first new one: how many partitions the topic has.
+            assignments: the nodes of each new one, the first of which is to lead.
+            ids: node's name -> its broker id.
+
+        Raises:
+            PreconditionError: they were refused, or there was no answer in time; the history has which.
+        """
+
     def produce(
         self,
         topic: str,

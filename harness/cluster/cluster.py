@@ -53,7 +53,8 @@ class Cluster:
         churners: the clients that create and delete topics of their own.
         workload: the clients of the run's workload while they work, None before, or if there is none.
         zookeeper: the servers of ZooKeeper, if they are this run's own; None if it shares them with others.
-        churned: those topics; their partitions are no part of `partitions`.
+        removed: those of `further` that an operator removes, and may add again.
+        churned: those topics, and what is removed; their partitions are no part of `partitions`.
         watched: all partitions, those of churned topics among them.
         before_down: node's name -> its session and the version of the partition's state, just before a fault took
             it down.
@@ -80,6 +81,7 @@ class Cluster:
     cancelled: bool = False
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     churners: tuple[ChurnPlan, ...] = ()
+    removed: tuple[Place, ...] = ()
     zookeeper: ZooKeeperServers | None = None
     workload: Workload | None = None
     partitions: tuple[Partition, ...] = field(init=False)
@@ -90,10 +92,15 @@ class Cluster:
 
     def __post_init__(self) -> None:
         places = {Place(self.topic, self.partition): self.replicas, **self.further}
-        self.partitions = tuple(self._partition(place, replicas) for place, replicas in places.items())
+        self.partitions = tuple(
+            self._partition(place, replicas) for place, replicas in places.items() if place not in self.removed
+        )
+        churned = [*(place for churner in self.churners for place in churner.places), *self.removed]
+        theirs = {name for churner in self.churners for name in churner.nodes}
+        theirs |= {name for place in self.removed for name in places[place]}
         self.churned = ChurnedTopics(
-            partitions=tuple(self._partition(place, ()) for churner in self.churners for place in churner.places),
-            nodes=tuple(name for name in self.ids if any(name in churner.nodes for churner in self.churners)),
+            partitions=tuple(self._partition(place, ()) for place in churned),
+            nodes=tuple(name for name in self.ids if name in theirs),
             zookeeper_view=self.zookeeper_view,
         )
         self.watched = (*self.partitions, *self.churned.partitions)
@@ -122,7 +129,7 @@ class Cluster:
     @contextmanager
     def naming(self, place: Place | None) -> Iterator[None]:
         """Make `named` this partition while a step is at hand; None is the main one."""
-        self._named = next((each for each in self.partitions if each.place == place), None)
+        self._named = next((each for each in self.watched if each.place == place), None)
         try:
             yield
         finally:

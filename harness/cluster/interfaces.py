@@ -287,6 +287,9 @@ class ZooKeeperView(Protocol):
     def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
         """Ask the controller to move a partition to these nodes; return what was asked."""
 
+    def remove(self, topic: str, partitions: Sequence[int]) -> str:
+        """Ask the controller to take these partitions, its highest, out of a topic; return what was asked."""
+
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
         """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
 

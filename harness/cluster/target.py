@@ -152,6 +152,14 @@ class Target(Protocol):
     def move(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
         """Ask the controller to move a partition to these replicas; return what was asked."""
 
+    def remove(self, zookeeper: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
+        """
+        Ask the controller to take these partitions, its highest, out of a topic; return what was asked.
+
+        Raises:
+            UsageError: the target cannot remove partitions.
+        """
+
     def wanted(self, zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
         """Return the replicas that a partition is to have: those asked for last, else those that it has."""
 

@@ -104,6 +104,10 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
             *_settings(scenario.settings),
         )
     )
+    if scenario.further:
+        heads = [f"partition {place} {' '.join(replicas)}" for place, replicas in scenario.further.items()]
+        yield "Further partitions, each with its replicas, the first of which leads:"
+        yield markdown.code("\n".join(heads))
     by_outcome: dict[str, list[str]] = {}
     for variant, outcome in scenario.expectations.items():
         by_outcome.setdefault(outcome, []).append(f"`{variant}`")

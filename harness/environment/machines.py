@@ -387,6 +387,7 @@ def open_machines(
         partition=spec.scenario.partition,
         further=spec.scenario.further,
         churners=spec.scenario.clients.churners,
+        removed=spec.scenario.removed,
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,

@@ -38,6 +38,7 @@ from harness.events.broker import (
     UnreadableNode,
 )
 from harness.events.client import (
+    AddPartitions,
     ClientKilled,
     ClientStarted,
     CreateTopic,
@@ -46,6 +47,7 @@ from harness.events.client import (
     Poll,
     Produce,
     Read,
+    RemovePartitions,
 )
 from harness.events.fabric import (
     Close,
@@ -91,6 +93,7 @@ __all__ = [
     "EVENTS",
     "FAILED",
     "WITH_EPOCHS",
+    "AddPartitions",
     "Append",
     "Assigned",
     "Awaiting",
@@ -159,6 +162,7 @@ __all__ = [
     "Registered",
     "Registrations",
     "Release",
+    "RemovePartitions",
     "Repaired",
     "RunnerNote",
     "ScheduleStopped",
@@ -192,6 +196,8 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.CLIENT, "poll"): Poll,
     (Source.CLIENT, "create-topic"): CreateTopic,
     (Source.CLIENT, "delete-topic"): DeleteTopic,
+    (Source.CLIENT, "remove-partitions"): RemovePartitions,
+    (Source.CLIENT, "add-partitions"): AddPartitions,
     (Source.CLIENT, "delete-records"): DeleteRecords,
     (Source.CLIENT, "client-started"): ClientStarted,
     (Source.CLIENT, "client-killed"): ClientKilled,

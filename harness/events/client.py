@@ -93,6 +93,33 @@ class DeleteTopic(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovePartitions(Event):
+    """An operator takes a topic's highest partitions out of it; on ok they are gone, on info they may go later."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
+    PROCESS: ClassVar[str] = "client-N"
+
+    topic: str
+    partitions: tuple[int, ...] = field(metadata=key("the numbers of those that go"))
+    error: str = field(default="", metadata=key("on fail and info"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddPartitions(Event):
+    """A client asks for more partitions of a topic; on fail it certainly adds none, on info it may, even later."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
+    PROCESS: ClassVar[str] = "client-N"
+
+    topic: str
+    first: int = field(metadata=key("the lowest of the new ones"))
+    assignments: tuple[tuple[str, ...], ...] = field(
+        metadata=key("the nodes of the first new one, of the next, and so on")
+    )
+    error: str = field(default="", metadata=key("on fail and info"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteRecords(OfPartition):
     """A client deletes a partition's oldest records; on fail it certainly deletes none, on info it may."""
 

@@ -58,6 +58,10 @@ class Setup(Event):
         default=None,
         metadata=key("the topics that clients delete and create again; rules of partitions skip them"),
     )
+    removed: tuple[str, ...] | None = field(
+        default=None,
+        metadata=key("the partitions that an operator removes, as `orders-1`; rules of partitions skip them"),
+    )
     deletes_later: bool | None = field(
         default=None,
         metadata=key("true if the delete of a topic may take effect after it was acknowledged, as Apache Kafka's"),

@@ -16,7 +16,7 @@ from harness.effect import DOWN, ON_ZOOKEEPER, Effect
 from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
-from harness.scenario.steps import Act, Heal, Inject, Install, Release
+from harness.scenario.steps import Act, Add, Heal, Inject, Install, Release, Remove
 
 # Returns why a fault is not applicable to a node now, "" if it is.
 _WhyNot = Callable[[Cluster, str], str]
@@ -58,6 +58,8 @@ def why_not(
                 links.hold_of(api, src, dst, direction)
             except UsageError:
                 return "there is no such hold"
+        case Remove() | Add():
+            return "ZooKeeper answers nobody" if cluster.zookeeper is not None and cluster.zookeeper.out else ""
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "there is no such rule"

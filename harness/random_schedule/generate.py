@@ -26,6 +26,7 @@ from harness.random_schedule.older_format import has_older_format, older_format_
 from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, NAMED_MOVES, Profile
+from harness.random_schedule.removals import has_removals, with_removals
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
@@ -147,6 +148,8 @@ class _Drawing:
         quiet = width.wide and profile.only is None and not (width.clients.churners or keys)
         if quiet and has_upgrades(self._seed):
             steps = with_upgrades(self._seed, steps, self._nodes)
+        elif width.wide and profile.only is None and has_removals(self._seed, profile.breadth, clients):
+            steps = with_removals(self._seed, steps, width.further)
         settings = Settings(
             min_isr=min_isr,
             replica_lag_ms_max=lag or None,

@@ -87,6 +87,7 @@ class RandomPlay(Play):
         self.cluster.history.listeners.append(self._waiting.listen)
         if self.seconds is not None:
             self.cluster.history.listeners.append(self._clock.listen)
+        self.client_steps.removed_s_max = self.timing.removed_s_max
         Play._set_up(self)
         if self.seconds is not None:
             self._until_ns = self._clock.now_ns + int(self.seconds * 1e9)
@@ -174,7 +175,7 @@ class RandomPlay(Play):
             self._prove_progress(partition)
         self._let_pass(QUIET_S)
         self._await_all()
-        if cluster.churners:
+        if cluster.churned.partitions:
             self._await_churned(within_s)
             self._let_pass(QUIET_S)  # for a command that is still under way
             self._await_churned(within_s)

@@ -24,6 +24,7 @@ class Timing:
         ends_when_stuck: end the wait for a healed cluster once all but stuck replicas have settled.
         elected_s_max: how long to wait for an election that was asked for, in seconds; 0 for no wait.
         begun_s_max: how long to wait for the outcome of the first records, in seconds; 0 for no wait.
+        removed_s_max: how long to wait until partitions are removed, in seconds: no controller may be at work.
         settled_s_max: how much longer a pass that is meant for an election may take while records have no outcome,
             in seconds; it ends when they have one. 0 for no extension.
     """
@@ -34,6 +35,7 @@ class Timing:
     ends_when_stuck: bool = False
     elected_s_max: float = 0.0
     begun_s_max: float = 0.0
+    removed_s_max: float = 0.2
     settled_s_max: float = 0.0
 
 
@@ -41,7 +43,13 @@ VIRTUAL: Final = Timing()
 # Steps that wait for conditions need little time besides, and must not have more: violations occur when a step
 # comes before the last one's effects have spread. A follower learns a high watermark up to 50 ms after the client.
 REAL: Final = Timing(
-    tempo=2.0, slack=8.0, ends_when_stuck=True, elected_s_max=1.0, begun_s_max=5.0, settled_s_max=0.7
+    tempo=2.0,
+    slack=8.0,
+    ends_when_stuck=True,
+    elected_s_max=1.0,
+    begun_s_max=5.0,
+    removed_s_max=2.0,
+    settled_s_max=0.7,
 )
 # A pass of at least this length, before `tempo`, is meant for an election (harness/random_schedule/profile.py).
 ELECTION_MS: Final = 8.0

@@ -50,6 +50,7 @@ class Breadth:
         readers: the share of runs of one partition in which clients read and write besides the steps.
         idempotent: the share of runs whose producers are idempotent, and send again what is not acknowledged.
         churners: the share of wide runs in which a client deletes a topic and creates it again.
+        removals: the share of wide runs in which partitions are removed and added again, if a topic has such.
         older: the share of wide runs that are of the older message format instead, which need one partition.
         flushes: the choices for flush_messages.
         segments: the choices for segment_bytes.
@@ -61,6 +62,7 @@ class Breadth:
     readers: float = 0.7
     idempotent: float = 0.2
     churners: float = 0.4
+    removals: float = 0.6
     older: float = 0.16
     flushes: tuple[int, ...] = (0, 0, 0, 1, 4)
     segments: tuple[int | None, ...] = (None, None, 150, 600)
@@ -68,7 +70,7 @@ class Breadth:
 
 # Neither further partitions nor clients.
 NARROW: Final = Breadth(
-    wide=0.0, readers=0.0, idempotent=0.0, churners=0.0, older=0.0, flushes=(0,), segments=(None,)
+    wide=0.0, readers=0.0, idempotent=0.0, churners=0.0, removals=0.0, older=0.0, flushes=(0,), segments=(None,)
 )
 
 

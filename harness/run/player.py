@@ -242,5 +242,6 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         must_play=spec.must_play or None,
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
         churned=spec.scenario.clients.churned or None,
+        removed=tuple(map(str, spec.scenario.removed)) or None,
         deletes_later=spec.rules.get(DELETES) == LATER or None,
     )

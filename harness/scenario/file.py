@@ -58,7 +58,7 @@ from harness.scenario.grammar import Line, Names
 from harness.scenario.heads import Count, counts_of, further_of, nodes_of
 from harness.scenario.lines import RawLine, lines_of
 from harness.scenario.step_order import check_order, check_records
-from harness.scenario.steps import STEPS, Act, Inject, Install, Produce
+from harness.scenario.steps import STEPS, Act, Inject, Install, Produce, Remove
 from harness.scenario.variant import Variant, Variants
 from harness.workload.plan import NO_CLIENTS, Clients, Place
 
@@ -155,6 +155,16 @@ class Scenario:
     def upgrades(self) -> bool:
         """Whether a step has a node follow another protocol."""
         return any(isinstance(step.act, Install) for step in self.steps)
+
+    @property
+    def removed(self) -> tuple[Place, ...]:
+        """The partitions that a step removes: the one that it names, and those above it."""
+        lowest = [step.act.place for step in self.steps if isinstance(step.act, Remove)]
+        return tuple(
+            place
+            for place in self.further
+            if any(place.topic == each.topic and place.partition >= each.partition for each in lowest)
+        )
 
     @property
     def stores(self) -> tuple[str, ...]:

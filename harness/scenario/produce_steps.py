@@ -29,23 +29,24 @@ class Produces:
         """Execute a produce step."""
         name, options = step.group, self._options(step)
         refused = step.outcome == REFUSED
+        topic, partition = step.place or (self._cluster.topic, self._cluster.partition)
         values = self._record_offsets.values(name)
         if step.outcome == MEANWHILE:
             leader = self._cluster.leader()
-            self._record_offsets.expected(name, max(0, self._cluster.log_end(leader)) if leader else 0)
-            self._underway[name] = self._client.begin_produce(
-                self._cluster.topic, self._cluster.partition, name, values, **options
-            )
+            if step.place is None:
+                self._record_offsets.expected(name, max(0, self._cluster.log_end(leader)) if leader else 0)
+            self._underway[name] = self._client.begin_produce(topic, partition, name, values, **options)
             return
         try:
-            offsets = self._client.produce(self._cluster.topic, self._cluster.partition, name, values, **options)
+            offsets = self._client.produce(topic, partition, name, values, **options)
         except PreconditionError:
             if refused:
                 return
             raise
         if refused:
             raise PreconditionError(f"{step}: acknowledged at {offsets}; expected no acknowledgement")
-        self._record_offsets.acknowledged(name, offsets)
+        if step.place is None:
+            self._record_offsets.acknowledged(name, offsets)
 
     def _options(self, step: Produce) -> dict[str, Any]:
         """Return the client's options; an option that the step does not set keeps the client's default."""

@@ -24,6 +24,7 @@ from harness.effect import Effect
 from harness.events import Done, Event, Exited, Healed, SnapshotFailed
 from harness.logdir.scan import snapshot_events
 from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
+from harness.scenario.client_steps import ClientSteps
 from harness.scenario.condition_types import Condition, InSync, Leads
 from harness.scenario.conditions import Conditions
 from harness.scenario.fault_steps import FaultSteps
@@ -33,7 +34,7 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
-from harness.scenario.steps import Act, Await, Delete, Inject, Install, Pass, Produce, Read, Require, Settle
+from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass, Produce, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
 from harness.workload.plan import Place
 
@@ -55,6 +56,7 @@ class Play:
     stop: Stop | None = None
     record_offsets: RecordOffsets = field(init=False)
     produces: Produces = field(init=False)
+    client_steps: ClientSteps = field(init=False)
     links: LinkSteps = field(init=False)
     fault_steps: FaultSteps = field(init=False)
     conditions: Conditions = field(init=False)
@@ -67,6 +69,7 @@ class Play:
     def __post_init__(self) -> None:
         self.record_offsets = RecordOffsets(counts=self.draw.counts, keys=self.scenario.settings.keys)
         self.produces = Produces(self.cluster, self.client, self.record_offsets)
+        self.client_steps = ClientSteps(self.cluster, self.client, self.record_offsets)
         self.links = LinkSteps(self.cluster, self.record_offsets, self._recent, self._api)
         self.fault_steps = FaultSteps(
             cluster=self.cluster,
@@ -163,6 +166,7 @@ class Play:
         self._await(InSync(self.scenario.replicas))
         for partition in cluster.partitions[1:]:
             cluster.await_(partial(_is_ready, partition), partition.lacking)
+        cluster.await_(cluster.churned.works, cluster.churned.lacking)
         if self.scenario.clients:
             nodes = {name: cluster.address_of(name) for name in cluster.ids}
             crashes = any(self.faults[name].needs is Ability.CLIENT_PROCESSES for name in self.scenario.faults)
@@ -173,9 +177,8 @@ class Play:
     def _topics(self) -> dict[str, list[list[int]]]:
         """Return each topic's broker ids, partition by partition from 0 on."""
         found: dict[str, list[list[int]]] = {}
-        for partition in sorted(self.cluster.partitions, key=lambda each: each.place):
-            ids = [self.cluster.ids[name] for name in partition.replicas]
-            found.setdefault(partition.place.topic, []).append(ids)
+        for place, replicas in sorted(self.scenario.places.items()):
+            found.setdefault(place.topic, []).append([self.cluster.ids[name] for name in replicas])
         return found
 
     def _step(self, step: Step) -> None:
@@ -205,16 +208,8 @@ class Play:
                     raise PreconditionError(f"required, but does not hold: {self.conditions.saw(condition)}")
             case Produce():
                 self.produces.act(act)
-            case Read(None):
-                self.client.read_all(self.cluster.topic, self.cluster.partition)
-            case Read(node):
-                self.client.read_all(
-                    self.cluster.topic, self.cluster.partition, via=self.cluster.address_of(str(node))
-                )
-            case Delete(before):
-                self.client.delete_records(
-                    self.cluster.topic, self.cluster.partition, self.record_offsets.number(before)
-                )
+            case _ if isinstance(act, ClientAct):
+                self.client_steps.act(act)
             case Pass(ms):
                 self._let_pass(float(ms) / 1000)
             case Inject(fault, nodes, place):

@@ -1,7 +1,7 @@
 """
 Checks the steps of a scenario against each other: no step may heal a link that no step before it has broken,
-release a hold that no step has made, or await records that no step has sent; and no step or expectation may be
-about records that no step sends at all.
+release a hold that no step has made, add what no step has removed, or await records that no step has sent; and no
+step or expectation may be about records that no step sends at all.
 
 Earlier steps count for every variant and even if they were undone since: only an order that can never work is an
 error.
@@ -22,6 +22,7 @@ from harness.scenario.steps import (
     MEANWHILE,
     REFUSED,
     Act,
+    Add,
     Await,
     Cut,
     Delay,
@@ -31,6 +32,7 @@ from harness.scenario.steps import (
     Hold,
     Produce,
     Release,
+    Remove,
     Require,
 )
 
@@ -89,6 +91,7 @@ class _Made:
     rules: list[Cut | Delay | Double] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
     under_way: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
 
     def note(self, act: Act) -> None:
         match act:
@@ -100,6 +103,8 @@ class _Made:
                 self.sent.append(group)
                 if outcome == MEANWHILE:
                     self.under_way.append(group)
+            case Remove(place):
+                self.removed.append(place.topic)
 
     def check(self, where: str, act: Act) -> None:
         about = act.condition if isinstance(act, Await | Require) else act
@@ -118,6 +123,8 @@ class _Made:
                 self._need_rule(where, (src, dst), lambda rule: isinstance(rule, Double) and rule.api == api)
             case Acked(group) if group not in self.under_way:
                 _never(where, f"produces {group} meanwhile", self.under_way, group)
+            case Add(place) if place.topic not in self.removed:
+                _never(where, f"removes partitions of {place.topic}", self.removed, place.topic)
             case OneBatch(group) if group not in self.sent:
                 _never(where, f"produces {group}", self.sent, group)
 

@@ -53,6 +53,7 @@ class Produce(Statement):
     `refused`: no record may be acknowledged within the time of `for`.
     `meanwhile`: do not wait; `await acked NAME` waits, and the end
     of the run waits for every outcome.
+    `of`: to this partition of the head, not to the main one.
     """
 
     group: str
@@ -62,6 +63,8 @@ class Produce(Statement):
     via: str | None = None
     outcome: str = ""
     within_ms: Decimal | None = None
+    # None for the main partition, whose offsets alone `end(NAME)` knows.
+    place: Place | None = None
     FORM: ClassVar[Form] = (
         Word("produce"),
         Slot("group", GROUP),
@@ -73,6 +76,7 @@ class Produce(Statement):
                 Then("via", Slot("via", NODE)),
                 Perhaps(Choice("outcome", {REFUSED: REFUSED, MEANWHILE: MEANWHILE})),
                 Setting("for", Slot("within_ms", MILLISECONDS)),
+                Then("of", Slot("place", PLACE)),
             )
         ),
     )
@@ -98,6 +102,31 @@ class Delete(Statement):
 
     before: Offset
     FORM: ClassVar[Form] = (Word("delete"), Word("records"), Word("before"), Slot("before", OFFSET))
+
+
+@dataclass(frozen=True, slots=True)
+class Remove(Statement):
+    """
+    Have this partition of the head, and all above it, taken out of its topic; done when they are gone.
+
+    Only what is highest can go, and partition 0 stays. What is
+    removed is judged as a topic that is deleted.
+    """
+
+    place: Place
+    FORM: ClassVar[Form] = (Word("remove"), Slot("place", PLACE))
+
+    def complaint(self) -> str:
+        """Refuse partition 0: a topic has one at least."""
+        return "" if self.place.partition else f"{self.place}: a topic's first partition stays; expected another"
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Statement):
+    """Ask for more partitions of the topic, up to this one, where the head has them; done when answered."""
+
+    place: Place
+    FORM: ClassVar[Form] = (Word("add"), Slot("place", PLACE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +316,8 @@ class Require(Statement):
 
 
 LinkAct: TypeAlias = Hold | Release | ReleaseAll | Drop | Cut | Delay | Double | Heal | HealAll
-Act: TypeAlias = Produce | Read | Delete | Pass | Inject | Install | Settle | LinkAct | Await | Require
+ClientAct: TypeAlias = Read | Delete | Remove | Add
+Act: TypeAlias = Produce | ClientAct | Pass | Inject | Install | Settle | LinkAct | Await | Require
 
 LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     Hold,
@@ -301,6 +331,6 @@ LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     Heal,
 )
 STEPS: Final[tuple[type[Statement], ...]] = (
-    *(Produce, Read, Delete, Pass, Inject, Install, Settle, Await, Require),
+    *(Produce, Read, Delete, Remove, Add, Pass, Inject, Install, Settle, Await, Require),
     *LINK_STEPS,
 )

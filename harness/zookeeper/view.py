@@ -312,6 +312,10 @@ class RealZooKeeperView:
         """Ask the controller to move a partition to these nodes; return what was asked."""
         return self._target.move(self, topic, partition, [self._ids[name] for name in names])
 
+    def remove(self, topic: str, partitions: Sequence[int]) -> str:
+        """Ask the controller to take these partitions, its highest, out of a topic; return what was asked."""
+        return self._target.remove(self, topic, partitions)
+
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
         """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
         return tuple(map(self.name_of, self._target.wanted(self, topic, partition)))

@@ -112,6 +112,14 @@ class KafkaTarget:
         """Write the reassignment where the controller reads it."""
         return elections.move(zookeeper, topic, partition, broker_ids)
 
+    def remove(self, zookeeper: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
+        """Refuse: V3's PartitionRemove path was never built."""
+        del zookeeper
+        raise UsageError(
+            f"remove partitions {list(partitions)} of {topic}: no release of Apache Kafka can remove "
+            "partitions; expected the target broker"
+        )
+
     def wanted(self, zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
         """Look at the reassignment that is not done, then at the topic's node."""
         return elections.wanted(zookeeper, topic, partition)

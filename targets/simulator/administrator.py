@@ -21,7 +21,7 @@ from typing import Final
 
 from harness.model import Op
 from harness.workload.plan import Place
-from targets.broker.core.assignments import encode_assignment, encode_elections
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -30,6 +30,7 @@ from targets.broker.core.messages import (
     Request,
     TopicPartition,
 )
+from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkSet, broker_path, topic_path
 from targets.simulator.caller import Caller
 from targets.simulator.clock import NS_PER_MS
@@ -114,7 +115,7 @@ class Administrator:
         chosen = chance.sample(self._places, chance.randint(0, len(self._places)))
         wanted = {TopicPartition(*place): world.ids[chance.choice(replicas)] for place, replicas in chosen}
         if wanted:
-            tree, data = world.zookeeper.tree, encode_elections(wanted)
+            tree, data = world.zookeeper.tree, encode_wishes(Wishes(elections=wanted))
             is_there = ELECTIONS in tree.nodes
             write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
             tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)

@@ -25,13 +25,11 @@ from targets.broker.core.zookeeper import CONTROLLER
 from targets.simulator.caller import Caller, Outcome
 from targets.simulator.clock import EPOCH_MS, NS_PER_MS
 from targets.simulator.metadata import Metadata
-from targets.simulator.operations import BROKERS_SHARE, NOBODY, RETRY_NS
+from targets.simulator.operations import BROKERS_SHARE, DOUBTFUL, NOBODY, RETRY_NS
 from targets.simulator.records import content_of, make_batch
 
 _CODEC: Final = "none"
 NO_CONTROLLER: Final = "there is no controller; expected one to ask"
-# The answers after which a create or a delete may have happened all the same.
-_DOUBTFUL: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR})
 
 
 class SimChurner:
@@ -108,7 +106,7 @@ class SimChurner:
         if error is ErrorCode.NONE:
             self._changed(event, OpType.OK, "")
         else:
-            type_ = OpType.INFO if error in _DOUBTFUL else OpType.FAIL
+            type_ = OpType.INFO if error in DOUBTFUL else OpType.FAIL
             self._changed(event, type_, f"{error.name} {text}".strip())
 
     def _changed(self, event: events.CreateTopic | events.DeleteTopic, type_: OpType, error: str) -> None:

@@ -6,10 +6,12 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from harness import events
 from harness.history.file import Listener
 from harness.model import PreconditionError, UsageError
 from harness.workload.plan import Clients
 from targets.broker.core.messages import TopicPartition
+from targets.simulator.addition import AddPartitions
 from targets.simulator.deletion import DeleteRecords
 from targets.simulator.operations import CreateTopic, Operation, Produce, Read
 from targets.simulator.workload import SimWorkload
@@ -48,6 +50,15 @@ class SimClient:
         if made.error:
             on = ", ".join(str(list(ids)) for ids in assignments)
             raise PreconditionError(f"create topic {topic} on {on}: {made.error}")
+
+    def add_partitions(self, topic: str, first: int, *assignments: Sequence[str], ids: Mapping[str, int]) -> None:
+        """Add partitions to a topic; return when that was answered."""
+        del ids  # the world knows them
+        event = events.AddPartitions(topic=topic, first=first, assignments=tuple(map(tuple, assignments)))
+        added = AddPartitions(self._world, self._name(), event)
+        self._await(added)
+        if added.error:
+            raise PreconditionError(f"add partitions of {topic} from {first} on: {added.error}")
 
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> SimWorkload:
         """Start a workload's clients, which work as the world steps; raise UsageError if one is impossible."""

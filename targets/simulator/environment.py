@@ -32,6 +32,7 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of
 from targets.simulator.administrator import Administrator
+from targets.simulator.alterer import Alterer
 from targets.simulator.client import SimClient
 from targets.simulator.deleter import Deleter
 from targets.simulator.disk import SEGMENT_BYTES
@@ -117,9 +118,17 @@ class SimEnvironment:
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
                 history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
+            theirs = [tp for tp in churned if tp.topic in spec.scenario.clients.churned]
             if spec.scenario.further:
-                history.listeners.append(Remover(world, spec.seed, churned, last_line).listen)
-            generations = GenerationOracle(world, churned)
+                history.listeners.append(Remover(world, spec.seed, theirs, last_line).listen)
+                if not spec.scenario.upgrades:
+                    mine = list(dict.fromkeys(tp.topic for tp in theirs))
+                    topics = list(dict.fromkeys(place.topic for place in spec.scenario.places))
+                    limited = [*mine, *(topics if random_retention(spec.seed) else ())]
+                    alterer = Alterer(world, spec.seed, [*topics, *mine], limited, last_line)
+                    history.listeners.append(alterer.listen)
+            once = spec.scenario.clients.sends_once
+            generations = GenerationOracle(world, churned if once else theirs)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
         self._runs[str(history.path)] = found
         return cluster
@@ -206,6 +215,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         partition=spec.scenario.partition,
         further=spec.scenario.further,
         churners=spec.scenario.clients.churners,
+        removed=spec.scenario.removed,
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),

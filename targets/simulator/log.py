@@ -234,6 +234,11 @@ class SimLog:
             self.segments.append(Segment(base_offset=self._end))
             self.changes += 1
 
+    @property
+    def segment_bytes(self) -> int:
+        """At which size a new file begins."""
+        return self._segment_bytes
+
     def configure(self, segment_bytes: int, segment_ms: int) -> None:
         """Begin new files at another size from now on; of their age the simulator knows nothing."""
         del segment_ms

@@ -16,8 +16,8 @@ from typing import Final
 from harness.events import Step
 from harness.model import Op, OpType
 from harness.workload.plan import Place
-from targets.broker.core.assignments import encode_beside
 from targets.broker.core.messages import TopicPartition
+from targets.broker.core.wishes import Wishes
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkSet
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import OPERATOR, PlayTime
@@ -90,6 +90,6 @@ class Mover:
         """Write what is wanted where the controller looks, beside what it has not taken yet."""
         tree = self._world.zookeeper.tree
         node = tree.nodes.get(ELECTIONS)
-        data = encode_beside(None if node is None else node.data, moves=wanted)
+        data = Wishes(moves=wanted).beside(None if node is None else node.data)
         write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
         tree.write((write if node is not None else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)

@@ -194,6 +194,10 @@ class Operation:
         self.world.observe(self.name, type_, event)
 
 
+# The answers after which what was asked of a topic may have happened all the same.
+DOUBTFUL: Final = frozenset({ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR})
+
+
 class CreateTopic(Operation):
     """Create a topic with a partition on each of these groups of brokers."""
 

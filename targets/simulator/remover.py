@@ -14,8 +14,9 @@ from random import Random
 from typing import Final
 
 from harness.model import Op
-from targets.broker.core.assignments import decode_topic, encode_beside
+from targets.broker.core.assignments import decode_topic
 from targets.broker.core.messages import TopicPartition
+from targets.broker.core.wishes import Wishes
 from targets.broker.core.zookeeper import ELECTIONS, NodeError, ZkCreate, ZkSet, topic_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import OPERATOR, PlayTime
@@ -79,6 +80,6 @@ class Remover:
         """Write what is to go where the controller looks, beside what it has not taken yet."""
         tree = self._world.zookeeper.tree
         node = tree.nodes.get(ELECTIONS)
-        data = encode_beside(None if node is None else node.data, removals=gone)
+        data = Wishes(removals=tuple(gone)).beside(None if node is None else node.data)
         write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
         tree.write((write if node is not None else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)

@@ -136,6 +136,11 @@ class SimZooKeeperView:
         self._require_answer("move")
         return self._target.move(self, topic, partition, [self._world.ids[name] for name in names])
 
+    def remove(self, topic: str, partitions: Sequence[int]) -> str:
+        """Ask the controller to take these partitions, its highest, out of a topic; return what was asked."""
+        self._require_answer("remove")
+        return self._target.remove(self, topic, partitions)
+
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
         """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
         return tuple(map(self.name_of, self._target.wanted(self, topic, partition)))

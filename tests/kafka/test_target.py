@@ -138,3 +138,22 @@ def test_launch_takes_java_and_jars_where_a_host_has_them_inside(
 
 def test_kafka_tells_nothing_itself() -> None:
     assert not TARGET.emits_events()
+
+
+def test_partitions_cannot_be_removed() -> None:
+    """V3's path of partitions to remove was never built."""
+    with pytest.raises(UsageError, match=r"remove partitions \[1, 2\] of orders: no release of Apache Kafka can"):
+        TARGET.remove(Unused(), "orders", [1, 2])
+
+
+class Unused:
+    """ZooKeeper, of which nothing is asked."""
+
+    def read(self, path: str) -> bytes | None:
+        raise AssertionError(path)
+
+    def write(self, path: str, data: bytes) -> None:
+        raise AssertionError(path, data)
+
+    def delete(self, path: str) -> bool:
+        raise AssertionError(path)

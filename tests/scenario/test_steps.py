@@ -21,6 +21,9 @@ produce m2 acks=all refused for=12.50ms
 read
 read via B
 delete records before end(m1)
+remove orders-1
+add orders-2
+produce m1 acks=all of orders-1
 pass 3.0ms
 kill A
 power-loss A B

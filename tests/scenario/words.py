@@ -8,11 +8,14 @@ from typing import Any
 from harness.scenario.condition_types import CONDITIONS
 from harness.scenario.grammar import Line, Names
 from harness.scenario.steps import STEPS
+from harness.workload.plan import Place
 from nemesis import NEMESES
+
+PLACES = tuple(Place("orders", number) for number in range(3))
 
 
 def names(faults: Collection[str] = tuple(NEMESES)) -> Names:
-    return Names(nodes=("A", "B", "C", "D"), groups=("m1", "m2"), faults=faults)
+    return Names(nodes=("A", "B", "C", "D"), groups=("m1", "m2"), faults=faults, places=PLACES)
 
 
 def step(text: str, faults: Collection[str] = tuple(NEMESES)) -> Any:

@@ -33,8 +33,6 @@ from workloads.clients.producing import BROKERS_SHARE, Producer
 _Event: TypeAlias = CreateTopic | DeleteTopic
 
 NO_CONTROLLER: Final = "no node names a controller; expected one in time"
-# The answers after which a create or a delete may have happened all the same.
-_DOUBTFUL: Final = frozenset({ErrorCode.request_timed_out, ErrorCode.unknown_server_error})
 
 
 class Churner:
@@ -112,7 +110,7 @@ class Churner:
             return OpType.OK, ""
         if answer.error is ErrorCode.not_controller:
             self._controller = ""
-        type_ = OpType.INFO if answer.error in _DOUBTFUL else OpType.FAIL
+        type_ = OpType.INFO if answer.error in topics.DOUBTFUL else OpType.FAIL
         return type_, f"{answer.error.name.upper()} {answer.text}".strip()
 
     def _find(self, event: _Event, deadline: float, leave: threading.Event) -> str:

@@ -237,6 +237,11 @@ class LibrdkafkaClient:
             self.history.record(process, OpType.OK, read)
             return records
 
+    def add_partitions(self, topic: str, first: int, *assignments: Sequence[str], ids: Mapping[str, int]) -> None:
+        """Refuse: its target, Apache Kafka before 0.11, cannot remove the partitions that would be added again."""
+        del assignments, ids
+        raise UsageError(f"add partitions of {topic} from {first} on: not by librdkafka; expected the client raw")
+
     def delete_records(self, topic: str, partition: int, before: int) -> int:
         """
         Delete the records before an offset (-1: all that are committed), and return the low watermark.

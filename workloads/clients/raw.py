@@ -25,7 +25,7 @@ from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
-from harness.events import DeleteRecords, Produce, Read
+from harness.events import AddPartitions, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED
 from harness.logdir.codec import CodecError
@@ -95,6 +95,28 @@ class RawClient:
             refusal = str(error)
         if refusal:
             raise PreconditionError(f"create topic {topic} on {questions.shown(assignments)}: {refusal}")
+
+    def add_partitions(self, topic: str, first: int, *assignments: Sequence[str], ids: Mapping[str, int]) -> None:
+        """Add partitions to a topic, asked of the controller once; return when that was answered."""
+        process, deadline = self._process(), time.monotonic() + self.timeout_s
+        asked = AddPartitions(topic=topic, first=first, assignments=tuple(map(tuple, assignments)))
+        self.history.record(process, OpType.INVOKE, asked)
+        brokers = [[ids[name] for name in names] for names in assignments]
+        try:
+            controller = self._find(process, deadline, topic, 0, lambda found: found.controller)
+            with Connection(controller, process, deadline) as connection:
+                within_s = left(deadline) * BROKERS_SHARE
+                answer = topics.add(connection, topic, first + len(brokers), brokers, within_s)
+        except (NotSent, NoAnswer) as why:
+            outcome = outcome_without(why)
+            type_, error = outcome.type, outcome.error
+        else:
+            doubtful = answer.error in topics.DOUBTFUL
+            type_ = OpType.OK if not answer.refusal else OpType.INFO if doubtful else OpType.FAIL
+            error = answer.refusal
+        self.history.record(process, type_, replace(asked, error=error))
+        if type_ is not OpType.OK:
+            raise PreconditionError(f"add partitions of {topic} from {first} on: {error}")
 
     # --- produce ---------------------------------------------------------------------------------------------
     def produce(

@@ -1,7 +1,7 @@
 """
-A client's requests about topics: who the controller is, CreateTopics and DeleteTopics, in the oldest versions.
+A client's requests about topics: the controller, CreateTopics, CreatePartitions and DeleteTopics.
 
-A create or a delete is asked of the controller, once; any other broker answers NOT_CONTROLLER and does nothing.
+Each is asked of the controller, once; any other broker answers NOT_CONTROLLER and does nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
+import kio.schema.create_partitions.v0.request as create_partitions_v0_request
+import kio.schema.create_partitions.v0.response as create_partitions_v0_response
 import kio.schema.create_topics.v2.request as create_v2_request
 import kio.schema.create_topics.v2.response as create_v2_response
 import kio.schema.delete_topics.v1.request as delete_v1_request
@@ -21,7 +23,12 @@ from workloads.clients.connection import Connection
 from workloads.clients.questions import addresses_of, metadata_of, the_one
 
 _CREATE: Final[tuple[Any, Any]] = (create_v2_request, create_v2_response)
+_ADD: Final[tuple[Any, Any]] = (create_partitions_v0_request, create_partitions_v0_response)
 _DELETE: Final[tuple[Any, Any]] = (delete_v1_request, delete_v1_response)
+
+
+# The answers after which what was asked of a topic may have happened all the same.
+DOUBTFUL: Final = frozenset({ErrorCode.request_timed_out, ErrorCode.unknown_server_error})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +88,28 @@ def create(connection: Connection, topic: str, assignments: Sequence[Sequence[in
         validate_only=False,
     )
     (made,) = the_one(connection.ask(asked, response.CreateTopicsResponse).topics)
+    return Answer(error=made.error_code, text=made.error_message or "")
+
+
+def add(
+    connection: Connection, topic: str, count: int, assignments: Sequence[Sequence[int]], timeout_s: float
+) -> Answer:
+    """Have a topic have so many partitions, the new ones on each of these groups of brokers."""
+    request, response = _ADD
+    asked = request.CreatePartitionsRequest(
+        topics=(
+            request.CreatePartitionsTopic(
+                name=topic,
+                count=count,
+                assignments=tuple(
+                    request.CreatePartitionsAssignment(broker_ids=tuple(ids)) for ids in assignments
+                ),
+            ),
+        ),
+        timeout=timedelta(seconds=timeout_s),
+        validate_only=False,
+    )
+    (made,) = the_one(connection.ask(asked, response.CreatePartitionsResponse).results)
     return Answer(error=made.error_code, text=made.error_message or "")
 
 

@@ -112,7 +112,7 @@ def _without(scenario: Scenario, places: tuple[Place, ...]) -> Scenario:
             _leaving(plan, places) for plan in scenario.clients.consumers if {*plan.places} - {*places}
         ),
     )
-    acts = [act for act in acts_of(scenario) if not (isinstance(act, Inject) and act.place in places)]
+    acts = [act for act in acts_of(scenario) if getattr(act, "place", None) not in places]
     return with_acts(replace(scenario, further=further, clients=clients), acts)
 
 

@@ -25,7 +25,7 @@ from targets.broker.core import (
     removal,
     state_writes,
 )
-from targets.broker.core.assignments import Move, decode_elections, decode_leaving, decode_moves, decode_removals
+from targets.broker.core.assignments import Move
 from targets.broker.core.controller_state import Controller, partition_id
 from targets.broker.core.decided import Changes, Decided, Seen, Write
 from targets.broker.core.fences import topic_id_of
@@ -42,6 +42,7 @@ from targets.broker.core.reading import (
 )
 from targets.broker.core.state import Core
 from targets.broker.core.state_writes import AwaitStateWrites
+from targets.broker.core.wishes import Wishes, decode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
@@ -128,18 +129,17 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         moves |= {TopicPartition(topic, partition): move for partition, move in assigned.moves.items()}
         ids |= {TopicPartition(topic, partition): own for partition, own in assigned.ids.items()}
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
-    if asked is not None and decode_moves(asked.data):
+    wishes = decode_wishes(None if asked is None else asked.data)
+    if asked is not None and wishes.moves:
         write = reassignment.taking(core, asked, there)
         core.ask(AwaitWishesTaken(office=continuation.office), write)
         return
-    if asked is not None and decode_removals(asked.data):
+    if asked is not None and wishes.removals:
         removal.begin(core, continuation.office, asked, there)
         return
     doubted = elections.doubted(core, assignments) | reassignment.begun(moves, assignments)
-    if asked is not None:
-        leaving = decode_leaving(asked.data)
-        doubted |= decode_elections(asked.data).keys()
-        doubted |= {tp for tp, replicas in assignments.items() if not leaving.isdisjoint(replicas)}
+    doubted |= wishes.elections.keys()
+    doubted |= {tp for tp, replicas in assignments.items() if not wishes.leaving.isdisjoint(replicas)}
     versions = {topic: (czxid, version) for topic, czxid, version in topics}
     read = to_read(core, dict(live), assignments, versions, doubted)
     after = AwaitStates(
@@ -203,9 +203,9 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     commands.stop_missed(core, returned, assignments)
     told = returned | (controller.owed_init & live.keys())
     commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
-    (asked, leaving), fresh = _take_elections(core, continuation.asked), set(continuation.read)
+    wishes, fresh = _take_elections(core, continuation.asked), set(continuation.read)
     preferred, unclean = elections.take(core, assignments)
-    asked |= preferred
+    asked = {**wishes.elections, **preferred}
     moving = reassignment.Moving(core, assignments)
     for tp, replicas in assignments.items():
         if tp not in seen:
@@ -219,8 +219,8 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         decision = _decision(core, replicas, state, mine.returned, unclean=may_be_unclean)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
-        if state is not None and leaving:
-            decision = election.without(state, replicas, live, leaving) or decision
+        if state is not None and wishes.leaving:
+            decision = election.without(state, replicas, live, wishes.leaving) or decision
         step = moving.step_of(tp, state) if decision is None else None
         decision = decision or (None if step is None else step.decision)
         if decision is None:
@@ -291,17 +291,17 @@ def _changes(core: Core, live: dict[int, int]) -> Changes:
     return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
 
 
-def _take_elections(core: Core, wanted: ZkNode | None) -> tuple[dict[TopicPartition, int], frozenset[int]]:
+def _take_elections(core: Core, wanted: ZkNode | None) -> Wishes:
     """
     Accept an operator's elections, and which brokers leave, once.
 
     The node is removed, as Kafka does for preferred election.
     """
     if wanted is None:
-        return {}, frozenset()
+        return Wishes()
     check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
-    return decode_elections(wanted.data), decode_leaving(wanted.data)
+    return decode_wishes(wanted.data)
 
 
 def _read_failed(core: Core) -> None:

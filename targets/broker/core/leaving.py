@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core.assignments import encode_beside
 from targets.broker.core.events import Left
 from targets.broker.core.state import Core, Role
+from targets.broker.core.wishes import Wishes
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkError, ZkGet, ZkMulti, ZkNode, ZkResult, ZkSet
 
 
@@ -70,7 +70,7 @@ def on_requests(core: Core, result: ZkResult) -> None:
     """Write what is wanted beside what others want; look again after a while, also if it was refused."""
     node = result if isinstance(result, ZkNode) else None
     if node is not None or result is ZkError.NO_NODE:
-        data = encode_beside(None if node is None else node.data, leaving=(core.config.broker_id,))
+        data = Wishes(leaving=frozenset({core.config.broker_id})).beside(None if node is None else node.data)
         write: ZkCreate | ZkSet = ZkCreate(path=ELECTIONS, data=data)
         if node is not None:
             write = ZkSet(path=ELECTIONS, data=data, version=node.version)

@@ -18,10 +18,7 @@ from dataclasses import dataclass, replace
 from targets.broker.core.assignments import (
     Assignment,
     Move,
-    decode_moves,
-    decode_removals,
     encode_topic,
-    take_out,
 )
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Decided
@@ -29,6 +26,7 @@ from targets.broker.core.election import Decision
 from targets.broker.core.messages import ErrorCode, TopicPartition, WantedReplicas
 from targets.broker.core.state import Core
 from targets.broker.core.topics import shown
+from targets.broker.core.wishes import decode_wishes, take_out
 from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,
     PartitionState,
@@ -99,15 +97,15 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
 
     What cannot be done is left out, as nobody waits for an answer; a broker that is dead may come back.
     """
-    wishes, there = decode_moves(asked.data), {topic: (node, has) for topic, node, has in topics}
+    wishes, there = decode_wishes(asked.data), {topic: (node, has) for topic, node, has in topics}
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
         ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version),
-        take_out(asked, decode_removals(asked.data)),
+        take_out(asked, wishes.removals),
     ]
-    for topic in dict.fromkeys(tp.topic for tp in wishes if tp.topic in there):
+    for topic in dict.fromkeys(tp.topic for tp in wishes.moves if tp.topic in there):
         node, has = there[topic]
         moves = dict(has.moves)
-        for tp, replicas in wishes.items():
+        for tp, replicas in wishes.moves.items():
             if tp.topic == topic:
                 note(WantedReplicas(tp=tp, replicas=replicas), has, moves)
         if moves != has.moves:

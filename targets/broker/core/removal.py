@@ -17,14 +17,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from targets.broker.core.assignments import (
-    Assignment,
-    decode_removals,
-    encode_topic,
-    take_out,
-)
+from targets.broker.core.assignments import Assignment, encode_topic
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
+from targets.broker.core.wishes import decode_wishes, take_out
 from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,
     ZkCheck,
@@ -73,7 +69,7 @@ def removable(has: Assignment, wished: Collection[int], most: int) -> tuple[int,
 
 def begin(core: Core, office: int, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assignment]]) -> None:
     """Read what is below the partitions of the first topic that are to go; what cannot be done is left out."""
-    wishes, there = decode_removals(asked.data), {topic: (node, has) for topic, node, has in topics}
+    wishes, there = decode_wishes(asked.data).removals, {topic: (node, has) for topic, node, has in topics}
     topic = wishes[0].topic
     wished = {tp.partition for tp in wishes if tp.topic == topic}
     node, has = there.get(topic, (None, Assignment(replicas={})))

@@ -74,7 +74,8 @@ class Deletions:
 
     def _moved(self, name: str, state: State, tp: TopicPartition, reason: str) -> Iterator[Wrong]:
         """Yield what a move of a log's start left undone, or overdid."""
-        log, config = self._world.nodes[name].disk.logs.get(tp), self._world.nodes[name].config
+        log, own = self._world.nodes[name].disk.logs.get(tp), state.topic_configs.get(tp.topic)
+        config = self._world.nodes[name].config if own is None else own.config
         if log is None:
             return
         size = sum(segment.size for segment in log.segments)

@@ -21,7 +21,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from targets.broker.core import isr, membership, metadata, office, producer_ids, reading, topics
+from targets.broker.core import (
+    altering,
+    isr,
+    membership,
+    metadata,
+    office,
+    partitions,
+    producer_ids,
+    reading,
+    topics,
+)
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Effect, Event, Observe, Start, ZkAnswered, ZkAsk
 from targets.broker.core.fences import is_same_topic
@@ -50,6 +60,10 @@ _OF_CLIENTS: Final = (
     topics.AwaitTopicsToDelete,
     topics.AwaitPartitionsToDelete,
     topics.AwaitTopicsWrite,
+    partitions.AwaitTopicsToExtend,
+    partitions.AwaitTopicsExtended,
+    altering.AwaitTopicsToAlter,
+    altering.AwaitConfigsWritten,
     producer_ids.AwaitLastBlock,
     producer_ids.AwaitBlock,
 )
@@ -193,11 +207,14 @@ def _of_reading(
     if gone := sorted(state.controller.channels.keys() - live.keys()):
         yield None, f"keeps commands for broker {', '.join(map(str, gone))}, which it has read to be gone"
     ids = {topic: czxid if state.config.rules.topic_identity else NO_TOPIC_ID for topic, czxid, _ in about.topics}
+    # Those that were removed and added again have ids of their own.
+    own = dict(about.ids) if state.config.rules.topic_identity else {}
     # What was not read now was read or written before.
     found = {tp: there for tp, there in state.controller.states.items() if tp not in about.read} | {
         tp: there
         for tp, node in zip(about.read, results, strict=False)
-        if isinstance(node, ZkNode) and is_same_topic((there := decode_state(node)).topic_id, ids[tp.topic])
+        if isinstance(node, ZkNode)
+        and is_same_topic((there := decode_state(node)).topic_id, own.get(tp, ids[tp.topic]))
     }
     decided = {each.tp: each.state for each in _decisions(effects, state)}
     for tp, leader in _elections(about.asked or ZkError.NO_NODE).items():
@@ -248,7 +265,7 @@ def _of_topics(about: Any, results: Sequence[ZkResult], effects: Sequence[Effect
     if isinstance(about, topics.AwaitLiveBrokers) and about.request.validate_only:
         if any(isinstance(effect, ZkAsk) and effect.ops for effect in effects):
             yield "writes a topic to ZooKeeper that it was only to validate"
-    elif isinstance(about, topics.AwaitTopicsWrite):
+    elif isinstance(about, topics.AwaitTopicsWrite | partitions.AwaitTopicsExtended):
         failed = {
             name for name, result in zip(about.names, results, strict=False) if not isinstance(result, ZkDone)
         }
@@ -256,5 +273,6 @@ def _of_topics(about: Any, results: Sequence[ZkResult], effects: Sequence[Effect
             if isinstance(effect, Answer) and isinstance(effect.response, TopicErrors):
                 for name, error, _ in effect.response.errors:
                     if error is ErrorCode.NONE and name in failed:
-                        does = "deleted" if about.deleting else "created"
+                        does = "extended" if isinstance(about, partitions.AwaitTopicsExtended) else "created"
+                        does = "deleted" if isinstance(about, topics.AwaitTopicsWrite) and about.deleting else does
                         yield f"says that topic {name} is {does}, and a write of that failed"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from targets.broker.core.assignments import decode_assignment
+from targets.broker.core.assignments import decode_topic
 from targets.broker.core.messages import (
+    AlterConfigsResponse,
     ErrorCode,
     FetchRequest,
     FetchResponse,
@@ -50,6 +51,8 @@ class Waits:
         self._world = world
         self._violations = violations
         self._main = main
+        # When a partition of that topic, with its number and id, was first seen there.
+        self._added: dict[tuple[str, int, int, int], int] = {}
         self._since: dict[tuple[str, int], int] = {}  # when a topic of that czxid was first seen in ZooKeeper
 
     def on_answered(self, name: str, request: Request, response: Response, received_ns: int) -> None:
@@ -86,7 +89,8 @@ class Waits:
         """
         Check that leaders are among the brokers of the answer, and that no partition of a topic is left out.
 
-        A topic that was made after the question may be missing: the broker may have read ZooKeeper before.
+        A topic or partition that was made after the question may be missing: the broker may have read ZooKeeper
+        before.
         """
         live = {broker.broker_id for broker in response.brokers}
         nodes = self._world.zookeeper.tree.nodes
@@ -107,11 +111,16 @@ class Waits:
                     name, self._main, f"{name} does not know topic {topic.topic}, which is in ZooKeeper"
                 )
             elif topic.error is ErrorCode.NONE:
-                there = decode_assignment(nodes[topic_path(topic.topic)].data)
                 told = {found.tp.partition for found in topic.partitions}
-                if missing := sorted(there.keys() - told):
+                if missing := sorted(self._known(made, nodes[topic_path(topic.topic)].data, received_ns) - told):
                     text = f"{name}'s metadata of {topic.topic} lacks partition {', '.join(map(str, missing))}"
                     self._violated(name, TopicPartition(topic.topic, missing[0]), text)
+
+    def _known(self, made: tuple[str, int], data: bytes, received_ns: int) -> set[int]:
+        """Return the partitions of a topic that were seen in ZooKeeper before a question came: others are new."""
+        has, now_ns = decode_topic(data), self._world.clock.now_ns
+        known = {each: (*made, each, has.ids.get(each, made[1])) for each in has.replicas}
+        return {each for each, about in known.items() if self._added.setdefault(about, now_ns) < received_ns}
 
     # --- time ------------------------------------------------------------------------------------------------
     def _fetch(self, name: str, request: FetchRequest, response: FetchResponse, received_ns: int) -> None:
@@ -214,6 +223,8 @@ def _asked(request: Any) -> list[TopicPartition] | None:
 def _told(response: Any) -> list[TopicPartition] | None:
     if isinstance(response, LeaderAndIsrResponse | StopReplicaResponse):
         return None if response.error is not ErrorCode.NONE else [tp for tp, _ in response.errors]
+    if isinstance(response, AlterConfigsResponse):
+        return None  # it is about topics
     parts = getattr(response, "results", None)
     parts = getattr(response, "answers", None) if parts is None else parts
     return None if parts is None else [part.tp for part in parts]

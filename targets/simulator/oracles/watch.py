@@ -81,6 +81,7 @@ from targets.simulator.oracles.produced import ACKS_ALL, Produced
 from targets.simulator.oracles.rest import left_over
 from targets.simulator.oracles.served import judge_served
 from targets.simulator.oracles.sessions import Sessions
+from targets.simulator.oracles.settings import wrong_settings
 from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
@@ -166,6 +167,8 @@ class Oracles:
             self._world.run(REST_S * NS_PER_S / self._slowest_ns())
         for name, tp, text in self._left():
             self._violations.add(Rule.REST, tp or next(iter(self._partitions)), (name,), -1, text)
+        for name, text in wrong_settings(self._world):
+            self._overdue(name, None, text)
 
     def _slowest_ns(self) -> int:
         """Return what the slowest clock of a node shows of a second."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from targets.broker.core import command_queue
-from targets.broker.core.assignments import encode_assignment, encode_elections
+from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Answered, Effect, Send
 from targets.broker.core.messages import (
     ErrorCode,
@@ -14,6 +14,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
     TopicPartition,
 )
+from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
@@ -67,7 +68,7 @@ def epochs(send: Send) -> list[int]:
 
 def elect(bench: Bench, leader: int) -> list[Effect]:
     """Have the controller elect a leader of topic a, whose state it reads."""
-    bench.zk.put(ELECTIONS, encode_elections({TP_A: leader}))
+    bench.zk.put(ELECTIONS, encode_wishes(Wishes(elections={TP_A: leader})))
     return bench.fire(ELECTIONS)
 
 

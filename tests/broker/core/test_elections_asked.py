@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import decode_elections, encode_elections
 from targets.broker.core.election import Decision, asked_for
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
+from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import CONTROLLER, ELECTIONS, PartitionState, leader_and_isr_path
 from tests.broker.core.bench import TP
 from tests.broker.core.cluster import Cluster
@@ -29,7 +29,7 @@ def cluster_of(protocol: str = "kip320") -> Cluster:
 
 
 def ask(cluster: Cluster, wanted: dict[TopicPartition, int]) -> None:
-    cluster.zk.put(ELECTIONS, encode_elections(wanted))
+    cluster.zk.put(ELECTIONS, encode_wishes(Wishes(elections=wanted)))
     cluster.settle()
 
 
@@ -82,7 +82,7 @@ def test_node_that_nobody_can_read_is_taken_away_and_changes_nothing(data: bytes
     cluster = cluster_of()
     cluster.zk.put(ELECTIONS, data)
     cluster.settle()
-    assert (decode_elections(data), decided(cluster)) == ({}, (1, 0, (1, 2, 3)))
+    assert (decode_wishes(data), decided(cluster)) == (Wishes(), (1, 0, (1, 2, 3)))
     assert ELECTIONS not in cluster.zk.nodes
     ask(cluster, {TP: 2})
     assert decided(cluster)[0] == 2

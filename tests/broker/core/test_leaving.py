@@ -6,12 +6,14 @@ Source:  Kafka's controlled shutdown (KafkaServer.controlledShutdown).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from targets.broker.core.assignments import encode_elections
 from targets.broker.core.events import Leave, Left
 from targets.broker.core.messages import LeaderAndIsrRequest, TopicPartition
 from targets.broker.core.state import Role
+from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS
 from tests.broker.core.bench import TP
 from tests.broker.core.cluster import Cluster
@@ -102,19 +104,20 @@ def test_broker_leaves_when_its_time_is_up() -> None:
 def test_what_others_asked_for_stands_beside_it() -> None:
     cluster = cluster_of()
     other = TopicPartition("u", 0)
+    wanted = Wishes(elections={other: 2}, moves={other: (1, 2)})
     bench = cluster.benches[3]
     bench.hold(ELECTIONS)
-    cluster.zk.put(ELECTIONS, encode_elections({other: 2}, {other: (1, 2)}))
+    cluster.zk.put(ELECTIONS, encode_wishes(wanted))
     leave(cluster)
     asked = cluster.zk.nodes[ELECTIONS].data
-    assert encode_elections({other: 2}, {other: (1, 2)}, leaving=(1,)) == asked
+    assert encode_wishes(replace(wanted, leaving=frozenset({1}))) == asked
 
 
 def test_reassignment_that_is_taken_leaves_it_there() -> None:
     cluster = cluster_of()
     bench = cluster.benches[3]
     bench.hold(ELECTIONS)
-    cluster.zk.put(ELECTIONS, encode_elections({}, {TP: (2, 1)}))
+    cluster.zk.put(ELECTIONS, encode_wishes(Wishes(moves={TP: (2, 1)})))
     leave(cluster)
     bench.release()
     cluster.settle()

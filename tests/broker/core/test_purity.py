@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import targets.broker.core
-from targets.broker.core.assignments import encode_elections
 from targets.broker.core.broker import Broker
 from targets.broker.core.events import Effect, Event, Received, Tick, ZkSession
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import State
+from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS
 from tests.broker.core.asks import epoch_question, fetch, lead, produce, registered
 from tests.broker.core.bench import TP, Bench, batch
@@ -121,7 +121,7 @@ def play(cluster: Cluster) -> list[str]:
     cluster.start(1)
     cluster.pass_ms(12_000, step_ms=1_000)
     cluster.delete("alpha")
-    cluster.zk.put(ELECTIONS, encode_elections({TP: 3, TopicPartition("mu", 0): 1}))
+    cluster.zk.put(ELECTIONS, encode_wishes(Wishes(elections={TP: 3, TopicPartition("mu", 0): 1})))
     cluster.settle()
     cluster.produce(cluster.state().leader, 2)
     bounced = cluster.stop(2)

@@ -13,10 +13,7 @@ import pytest
 from targets.broker.core.assignments import (
     Assignment,
     Move,
-    decode_elections,
-    decode_removals,
     decode_topic,
-    encode_beside,
     encode_topic,
 )
 from targets.broker.core.events import ZkAsk
@@ -33,6 +30,7 @@ from targets.broker.core.messages import (
 from targets.broker.core.removal import added, removable, without
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Together
+from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, leader_and_isr_path, partition_path, topic_path
 from tests.broker.core.bench import TP, Bench, batch
 from tests.broker.core.cluster import Cluster
@@ -65,7 +63,7 @@ def produce(cluster: Cluster, broker: int, tp: TopicPartition) -> list[int]:
 def remove(cluster: Cluster, *partitions: TopicPartition) -> None:
     """Write what an operator wants where the controller looks, beside what stands there."""
     there = cluster.zk.nodes.get(ELECTIONS)
-    cluster.zk.put(ELECTIONS, encode_beside(None if there is None else there.data, removals=partitions))
+    cluster.zk.put(ELECTIONS, Wishes(removals=partitions).beside(None if there is None else there.data))
     cluster.settle()
 
 
@@ -149,8 +147,8 @@ def removes(ask: ZkAsk) -> bool:
 
 def test_elections_and_moves_that_stand_beside_it_are_taken_too() -> None:
     cluster = cluster_of()
-    data = encode_beside(encode_beside(None, {TP: 2}, {T1: (2, 3)}), removals=(T3,))
-    assert ({TP: 2}, (T3,)) == (decode_elections(data), decode_removals(data))
+    data = Wishes(removals=(T3,)).beside(encode_wishes(Wishes(elections={TP: 2}, moves={T1: (2, 3)})))
+    assert Wishes(elections={TP: 2}, moves={T1: (2, 3)}, removals=(T3,)) == decode_wishes(data)
     cluster.zk.put(ELECTIONS, data)
     cluster.settle()
     cluster.pass_ms(3_000)

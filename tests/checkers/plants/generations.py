@@ -12,9 +12,12 @@ from tests.checkers.plants.plant import plant
 
 Change = Callable[[Edit], Any]
 THERE, THERE_2, GONE = "sim-churned", "sim-churned-2", "sim-churned-gone"
+# An operator removes orders-1 and orders-2, and they are added again.
+REMOVED = "sim-churned-removed"
 # An acknowledged record of an earlier generation.
-OLD = {THERE: "n1.3.0", THERE_2: "n1.2.3"}
+OLD = {THERE: "n1.3.0", THERE_2: "n1.2.3", REMOVED: "m4.0"}
 CREATE, DELETE = "create-topic", "delete-topic"
+ADD, REMOVE = "add-partitions", "remove-partitions"
 
 
 def _unanswered(line: Line) -> None:
@@ -130,6 +133,35 @@ def _later(change: Change) -> Change:
     return both
 
 
+def _never_added(edit: Edit) -> None:
+    """They are not added again, so it is said, and both nodes have logs of them."""
+    _refused(edit.find(Source.CLIENT, ADD, type="ok"), "REASSIGNMENT_IN_PROGRESS")
+
+
+def _added_in_doubt(edit: Edit) -> None:
+    _unanswered(edit.find(Source.CLIENT, ADD, type="ok"))
+
+
+def _removed_twice(edit: Edit) -> None:
+    """What is gone goes once more."""
+    removed = edit.find(Source.CLIENT, REMOVE, type="ok")
+    edit.again(removed, after=edit.again(edit.find(Source.CLIENT, REMOVE, type="invoke"), after=removed))
+
+
+def _removed_twice_in_doubt(edit: Edit) -> None:
+    _removed_twice(edit)
+    _unanswered(edit.find(Source.CLIENT, REMOVE, type="ok"))
+
+
+def _of_another_partition(edit: Edit) -> None:
+    """What is removed and added again is above this one, whose old records are its own."""
+    _kept_old(edit, REMOVED, "A", "B")
+    for line in edit.all(Source.CLIENT, REMOVE):
+        edit.change(line, partitions=[3])
+    for line in edit.all(Source.CLIENT, ADD):
+        edit.change(line, first=3)
+
+
 GENERATIONS = [
     plant("generation-as-it-was-lawful", THERE)(lambda _: None),
     plant("generation-as-it-was-2-lawful", THERE_2)(lambda _: None),
@@ -163,4 +195,14 @@ GENERATIONS = [
     plant("generation-created-for-nothing-later", THERE, Kind.WRONG_TOPIC)(_later(_created_for_nothing)),
     plant("generation-deleted-for-nothing-later-lawful", THERE)(_later(_deleted_for_nothing)),
     plant("generation-created-twice-later", THERE, Kind.WRONG_TOPIC)(_later(_created_twice)),
+    plant("removed-as-it-was-lawful", REMOVED)(lambda _: None),
+    plant("removed-kept-old-records", REMOVED, Kind.OLD_GENERATION)(
+        lambda edit: _kept_old(edit, REMOVED, "A", "B")
+    ),
+    plant("removed-kept-old-records-lawful", REMOVED)(lambda edit: _kept_doubtful(edit, REMOVED)),
+    plant("removed-another-partition-lawful", REMOVED)(_of_another_partition),
+    plant("removed-left-over", REMOVED, Kind.OLD_GENERATION)(_never_added),
+    plant("removed-left-over-lawful", REMOVED)(_added_in_doubt),
+    plant("removed-twice", REMOVED, Kind.WRONG_TOPIC)(_removed_twice),
+    plant("removed-twice-lawful", REMOVED)(_removed_twice_in_doubt),
 ]

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from targets.broker.core import election, isr, membership, office, readable, reading, topics
-from targets.broker.core.assignments import Assignment, encode_elections
+from targets.broker.core.assignments import Assignment
 from targets.broker.core.controller_state import Channel
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Caller, Effect, Observe, Tick, ZkAnswered, ZkAsk
 from targets.broker.core.messages import CreateTopicsRequest, ErrorCode, NewTopic, TopicErrors, TopicPartition
 from targets.broker.core.state import AwaitRest, State
 from targets.broker.core.state_writes import AwaitStateWrites
+from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import (
     PartitionState,
     ZkCreate,
@@ -169,7 +170,7 @@ def read_of(room: Room, wanted: ZkNode | None = None) -> tuple[reading.AwaitStat
 def test_election_that_an_operator_asked_for_takes_place(room: Room) -> None:
     follower = room.world.ids["B"]
     asked = {TopicPartition("gone", 0): 1, TP: follower}
-    wanted = ZkNode(data=encode_elections(asked), version=0, owner=0, czxid=1)
+    wanted = ZkNode(data=encode_wishes(Wishes(elections=asked)), version=0, owner=0, czxid=1)
     about, found = read_of(room, wanted)
     assert f"does not elect broker {follower} in log-0" in room.answered(about, found)
     decided = PartitionState(leader=follower, leader_epoch=1, isr=(1, 2), controller_epoch=1, zk_version=1)

@@ -1,0 +1,92 @@
+"""
+Executes the steps by which somebody asks for something: reads, deletions, and fewer or more partitions.
+
+harness/scenario/steps.py defines them. Removing partitions is asked for in ZooKeeper, as by an operator; it may
+still happen after this has waited in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from harness import limits
+from harness.cluster.client import Client
+from harness.cluster.cluster import Cluster
+from harness.events import RemovePartitions
+from harness.model import OpType, PreconditionError
+from harness.scenario.offsets import RecordOffsets
+from harness.scenario.steps import Add, ClientAct, Delete, Read, Remove
+from harness.workload.plan import Place
+
+# The process of the history that asks in ZooKeeper.
+OPERATOR: Final = "client-operator"
+
+
+class ClientSteps:
+    """
+    Such steps of one run.
+
+    Attributes:
+        removed_s_max: how long to wait until partitions are removed, in seconds.
+    """
+
+    def __init__(self, cluster: Cluster, client: Client, record_offsets: RecordOffsets) -> None:
+        self._cluster = cluster
+        self._client = client
+        self._record_offsets = record_offsets
+        self.removed_s_max = limits.REMOVED_S_MAX
+
+    def act(self, step: ClientAct) -> None:
+        """Execute a step; raise PreconditionError if the cluster does not do it."""
+        cluster = self._cluster
+        match step:
+            case Read(None):
+                self._client.read_all(cluster.topic, cluster.partition)
+            case Read(node):
+                via = cluster.address_of(str(node))
+                self._client.read_all(cluster.topic, cluster.partition, via=via)
+            case Delete(before):
+                offset = self._record_offsets.number(before)
+                self._client.delete_records(cluster.topic, cluster.partition, offset)
+            case Remove(place):
+                self._remove(place)
+            case Add(place):
+                self._add(place)
+
+    def _remove(self, place: Place) -> None:
+        """Ask, and wait until the topic has them no more."""
+        cluster, gone = self._cluster, self._from(place)
+        if not gone:
+            raise PreconditionError(f"remove {place}: it is not there; expected one that is")
+        asked = RemovePartitions(topic=place.topic, partitions=tuple(sorted(gone)))
+        cluster.record(OPERATOR, OpType.INVOKE, asked)
+        try:
+            cluster.zookeeper_view.remove(place.topic, asked.partitions)
+            cluster.await_(
+                lambda: not self._from(place),
+                lambda: f"{place.topic} has {sorted(self._from(place))}; expected them to be gone",
+                self.removed_s_max,
+            )
+        except PreconditionError as error:
+            cluster.record(OPERATOR, OpType.INFO, replace(asked, error=str(error)))
+            raise
+        cluster.record(OPERATOR, OpType.OK, asked)
+
+    def _add(self, place: Place) -> None:
+        """Ask for all that the topic lacks up to this one."""
+        cluster, there = self._cluster, self._assigned(place.topic)
+        first = max(there, default=-1) + 1
+        if not 0 < first <= place.partition:
+            has = f"{first} partitions" if first else "none"
+            raise PreconditionError(f"add {place}: the topic has {has}; expected fewer, and one at least")
+        nodes = [cluster.further[Place(place.topic, number)] for number in range(first, place.partition + 1)]
+        self._client.add_partitions(place.topic, first, *nodes, ids=cluster.ids)
+
+    def _from(self, place: Place) -> Mapping[int, tuple[str | None, ...]]:
+        """Return what the topic has of this partition and of those above it."""
+        return {number: of for number, of in self._assigned(place.topic).items() if number >= place.partition}
+
+    def _assigned(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
+        return self._cluster.zookeeper_view.assignment(topic)

@@ -1,0 +1,58 @@
+"""
+What topics have of their own, once the world is at rest: every broker knows it, and its logs follow it.
+
+What ZooKeeper holds is read here anew, as it was written: a node that is older than its topic is of another one.
+Source:  Kafka, ZkConfigManager, TopicConfigHandler, LogManager.updateConfig.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from targets.broker.core.state import State
+from targets.broker.core.zookeeper import CONFIG_TOPICS, broker_path, topic_path
+from targets.simulator.node import Node
+from targets.simulator.world import World
+
+Given = Mapping[str, Mapping[str, str]]
+
+_RETENTION: Final = frozenset({"retention.ms", "retention.bytes"})
+
+
+def wrong_settings(world: World) -> Iterator[tuple[str, str]]:
+    """Yield each broker at work that holds to other settings than its topics have, and what is wrong."""
+    given = _given(world)
+    for name, node in world.nodes.items():
+        state = None if node.broker is None else node.broker.state
+        registered = world.zookeeper.session_of(broker_path(world.ids[name]))
+        if state is None or not state.session or registered != state.session:
+            continue  # it will read them when its next session begins
+        if text := _wrong(node, state, given):
+            yield name, f"{name} {text}"
+
+
+def _given(world: World) -> Given:
+    nodes, found = world.zookeeper.tree.nodes, {}
+    for path, node in nodes.items():
+        above, _, topic = path.rpartition("/")
+        there = nodes.get(topic_path(topic))
+        if above == CONFIG_TOPICS and there is not None and node.mzxid >= there.czxid:
+            found[topic] = json.loads(node.data)["config"]
+    return {topic: given for topic, given in found.items() if given}
+
+
+def _wrong(node: Node, state: State, given: Given) -> str:
+    """Return what a broker does otherwise than its topics have it, "" if it does nothing."""
+    known = {topic: dict(own.given) for topic, own in state.topic_configs.items()}
+    if known != given:
+        return f"knows {known} as what topics have of their own, and it is {given}"
+    for tp, log in node.disk.logs.items():
+        expected = int(given.get(tp.topic, {}).get("segment.bytes", node.disk.segment_bytes))
+        if tp in state.replicas and not log.deleted and log.segment_bytes != expected:
+            return f"begins the files of {tp} at {log.segment_bytes} bytes; expected {expected}"
+    limited = [topic for topic, own in given.items() if _RETENTION & own.keys()]
+    if limited and ("retention",) not in state.timers:
+        return f"looks no more at the age and size of its logs, which {', '.join(limited)} has limits for"
+    return ""
