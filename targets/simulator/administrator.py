@@ -21,7 +21,7 @@ from typing import Final
 
 from harness.model import Op
 from harness.workload.plan import Place
-from targets.broker.core.assignments import encode_assignment, encode_elections
+from targets.broker.core.assignments import encode_assignment, encode_beside
 from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -114,10 +114,11 @@ class Administrator:
         chosen = chance.sample(self._places, chance.randint(0, len(self._places)))
         wanted = {TopicPartition(*place): world.ids[chance.choice(replicas)] for place, replicas in chosen}
         if wanted:
-            tree, data = world.zookeeper.tree, encode_elections(wanted)
-            is_there = ELECTIONS in tree.nodes
+            tree = world.zookeeper.tree
+            there = tree.nodes.get(ELECTIONS)
+            data = encode_beside(None if there is None else there.data, wanted)
             write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
-            tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)
+            tree.write((write if there is not None else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)
 
     def _create(self) -> None:
         """Write a topic's assignment, unless it is there."""
