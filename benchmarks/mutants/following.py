@@ -147,6 +147,14 @@ MUTANTS: Final = (
         edits=(("for ask in awaited.asks:\n", "for ask in awaited.asks[:1]:\n"),),
     ),
     Mutant(
+        name="fetches-while-bounds-are-asked",
+        module="rounds",
+        category=Category.MANY,
+        sentence="A Fetch of others is sent, and may wait, while a partition asks for its leader's bounds.",
+        breaks="Kafka's AbstractFetcherThread.handleOutOfRangeError: the next Fetch names that partition again",
+        edits=(("(Kind.FETCH, Kind.BOUNDS)})", "(Kind.FETCH,)})"),),
+    ),
+    Mutant(
         name="question-overtakes-a-fetch",
         module="rounds",
         category=Category.PROTOCOL,

@@ -2,13 +2,15 @@
 What compaction may have removed: below an offset up to which a broker compacted, each record with a newer one.
 
 A record without a key may not be gone, nor the newest committed one of its key. Where nobody saw a committed
-record, it may have been a newer one of any key, so that every record below it with a key may be gone.
+record, it may have been a newer one of any key, so that every record below it with a key may be gone. Nor is it
+known what was there where a leader has appended twice, since a fault had taken the first.
 Source:  Kafka, LogCleaner; KAFKA-13194; harness/keys.py, which says how a value tells its key.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,7 +22,7 @@ from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact
 from checkers.facts.polls import first_polls, shown_by_reads
 from checkers.facts.view import final_logs
-from harness.events import LogCleaned
+from harness.events import Append, LogCleaned
 from harness.keys import key_of
 from harness.model import Op, events_of, ranges_of
 
@@ -56,6 +58,8 @@ def may_be_gap(ops: Sequence[Op], offset: int) -> bool:
     """Return True if compaction may have removed whatever was at an offset."""
     if offset >= compacted_before(ops):
         return False
+    if offset in _rewritten(ops):
+        return True  # nobody knows which of them was there when a broker compacted
     return all(may_be_removed(ops, offset, value) for value in _known(ops).values.get(offset, ()))
 
 
@@ -87,6 +91,18 @@ def _kept(ops: Sequence[Op], commit: Commit) -> Iterator[Commit]:
     """Yield the parts of a commit that compaction may not have removed."""
     for first, end in kept_of(ops, commit.first, commit.end):
         yield replace(commit, first=first, end=end)
+
+
+@fact
+def _rewritten(ops: Sequence[Op]) -> frozenset[int]:
+    """Return the offsets at which leaders have appended more than once: a record there was lost, or cut."""
+    times = Counter(
+        offset
+        for _, append in (events_of(ops, Append) if compacted_before(ops) else ())
+        if append.role == "leader"
+        for offset in range(append.base, append.end)
+    )
+    return frozenset(offset for offset, count in times.items() if count > 1)
 
 
 @fact

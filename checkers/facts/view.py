@@ -135,6 +135,19 @@ def _agreed_setup_of(ops: Sequence[Op]) -> Setup | None:
     return replace(setup, rules=agreed)
 
 
+@fact
+def changed_rules(ops: Sequence[Op]) -> frozenset[str]:
+    """Return the rules that a node followed in another way than the run's, for as long as an upgrade lasted."""
+    setup = run_setup_of(ops)
+    own = {} if setup is None else setup.rules
+    return frozenset(
+        rule
+        for _, each in events_of(ops, Installed)
+        for rule, value in each.rules.items()
+        if own.get(rule) != value
+    )
+
+
 def _by_then(ops: Sequence[Op], node: str, index: int) -> Installed | Setup | None:
     theirs = [each for op, each in events_of(ops, Installed) if each.node == node and op.index < index]
     return theirs[-1] if theirs else run_setup_of(ops)

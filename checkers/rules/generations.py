@@ -16,13 +16,24 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.generations import Newest, newest_generation
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, is_removed, key_of, run_setup_of
+from checkers.facts.view import (
+    FinalLog,
+    at,
+    changed_rules,
+    final_leader,
+    final_logs,
+    is_removed,
+    key_of,
+    run_setup_of,
+)
 from checkers.rules import diverged
 from harness.effect import LOSSY, nature_of
 from harness.events import Healed, Injection, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
 
 _ACKS_ALL: Final = -1
+# The rule by which a topic is not taken for one of the same name.
+IDENTITY: Final = "topic_identity"
 _NAMED_MAX: Final = 3
 
 KINDS: Final = (
@@ -101,6 +112,8 @@ def generations(ops: Sequence[Op]) -> list[Anomaly]:
         return [_contradiction(ops, newest)]
     if not any(op.type is OpType.OK for op, _ in events_of(ops, Healed)):
         return []
+    if IDENTITY in changed_rules(ops):
+        return []  # a broker that knew topics by their names alone took, kept and cut what was another one's
     logs, acked = final_logs(ops), _acked(ops)
     return [*_old(ops, newest, logs, acked), *diverged.diverged(ops), *_lost(ops, newest, logs, acked)]
 

@@ -145,9 +145,9 @@ class _Drawing:
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
         clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
-        quiet = width.wide and profile.only is None and not (width.clients.churners or keys)
-        if quiet and has_upgrades(self._seed):
-            steps = with_upgrades(self._seed, steps, self._nodes)
+        if width.wide and profile.only is None and has_upgrades(self._seed):
+            quiet = not (width.clients.churners or keys)
+            steps = with_upgrades(self._seed, steps, self._nodes, self._replicas, self._faults, quiet=quiet)
         elif width.wide and profile.only is None and has_removals(self._seed, profile.breadth, clients):
             steps = with_removals(self._seed, steps, width.further)
         settings = Settings(

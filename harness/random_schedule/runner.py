@@ -19,6 +19,7 @@ from harness import events
 from harness.cluster.client import Underway
 from harness.cluster.partition import Partition
 from harness.effect import Effect
+from harness.keys import keyed
 from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
 from harness.random_schedule.applicable import why_not
 from harness.random_schedule.final_records import FINAL_RECORDS
@@ -249,7 +250,8 @@ class RandomPlay(Play):
             (await_whole or self._await_all)()
             with suppress(PreconditionError):
                 acks = ACKS_ALL if len(partition.replicas) >= self.scenario.settings.min_isr else 1
-                sent = self.client.begin_produce(*partition.place, name, [f"{partition.place}.{name}"], acks=acks)
+                value = keyed(f"{partition.place}.{name}", self.scenario.settings.keys)
+                sent = self.client.begin_produce(*partition.place, name, [value], acks=acks)
                 self.cluster.await_(partial(_is_done, sent), self._lacking, within_s)
                 sent.result()
                 return

@@ -1,13 +1,12 @@
 """
 Adds a rolling downgrade and upgrade to a schedule: each broker is restarted to speak an older protocol, and later,
-one by one again, its own. It has neither churned topics, which without an identity take what was meant for their
-predecessors (KIP-516), nor keys, nor records that are deleted by age or size.
+one by one again, its own.
 
 A random schedule does not know which protocol is played, so that it goes down first: what a cluster of the older
-protocol has written is on the disks when the upgrade begins. Between two restarts the cluster must be whole, as an
-operator would see to it; clients work all the time, and all other faults come before and after. An older protocol
-loses records to some of them whether it is upgraded or not (KIP-101, Motivation); to a restart at a time it must
-lose none.
+protocol has written is on the disks when the upgrade begins. After each restart the cluster must be whole, as an
+operator would see to it. Clients work all the time. Faults come before, among and after the steps of a restart, and
+in place of its stop (disturbances.py): those that a cluster of any version from `kip279` on survives. Who
+speaks `kip101` is left alone: its followers ask once, and are wrong when two elections come close (KIP-279).
 
 They have a random source of their own, so that all other steps of a seed are the same with them and without.
 
@@ -17,23 +16,30 @@ Source:  KIP-101, Compatibility, Deprecation, and Migration Plan; Apache Kafka's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from harness.cluster.names import OWN
-from harness.scenario.steps import Act, Inject, Install, Pass, Settle
+from harness.random_schedule.disturbances import RESTART, SEEN_MS, disturbance, gone, passing
+from harness.scenario.steps import Act, Inject, Install, Settle
 
 # How often a wide run has one.
 SHARE: Final = 0.12
 # What the older protocol may be, as a cluster of a newer one speaks it. Not hw: a member of the ISR that cuts its
 # log to its high watermark lacks for a moment what is committed, also when nothing fails (KIP-101, Motivation).
-OLDER: Final = ("@kip101", "@kip279", "@kip279-2.0.1", "@kip320")
+OLDEST: Final = "@kip101"
+OLDER: Final = (OLDEST, "@kip279", "@kip279-2.0.1", "@kip320")
 # How long the cluster stays as it is between the two, in milliseconds.
 STAYS_MS: Final = (5.0, 120.0)
 # How often some brokers are upgraded before the last of them was set back.
 HALF_SHARE: Final = 0.3
+# How often nothing disturbs it; else how many disturbances there are around one restart, at most.
+CALM_SHARE: Final = 0.2
+DISTURBANCES_MAX: Final = 3
+# How a broker goes down that is to be installed: mostly as an operator has it go.
+STOPS: Final = ("stop", "stop", "stop")
 
 
 def has_upgrades(seed: int) -> bool:
@@ -41,23 +47,77 @@ def has_upgrades(seed: int) -> bool:
     return Random(f"upgrades {seed}").random() < SHARE
 
 
-def with_upgrades(seed: int, steps: Sequence[Act], nodes: Sequence[str]) -> list[Act]:
-    """Return the steps with a rolling downgrade and upgrade of these brokers among them, after the first step."""
+def with_upgrades(
+    seed: int,
+    steps: Sequence[Act],
+    nodes: Sequence[str],
+    replicas: Sequence[str],
+    faults: Collection[str],
+    *,
+    quiet: bool = True,
+) -> list[Act]:
+    """
+    Return the steps with a rolling downgrade and upgrade of these brokers among them, after the first step.
+
+    Args:
+        replicas: those of the main partition.
+        faults: those that may be drawn.
+        quiet: whether nothing is compacted, and no topic comes and goes; only then it may go down to OLDEST.
+    """
     chance = Random(f"upgrade {seed}")
-    older = chance.choice(OLDER)
+    older = chance.choice([each for each in OLDER if quiet or each != OLDEST])
     down = chance.sample(nodes, len(nodes))
     if chance.random() < HALF_SHARE:
         down = down[: chance.randint(1, len(down))]
     up = chance.sample(down, len(down))
-    stay = Pass(Decimal(f"{chance.uniform(*STAYS_MS):.1f}"))
-    rolled = [Settle(), *_rolled(down, older), stay, *_rolled(up, OWN)]
+    stay = passing(chance, *STAYS_MS)
+    calm = older == OLDEST or chance.random() < CALM_SHARE
+    most = 0 if calm else chance.randint(1, DISTURBANCES_MAX)
+    rolling = _Rolling(chance, nodes, replicas, faults, most)
+    rolled = [
+        Settle(),
+        *rolling.to(down, older),
+        *rolling.disturbed([stay], nodes),
+        Settle(),
+        *rolling.to(up, OWN),
+    ]
     at = chance.randint(1, len(steps))
     return [*steps[:at], *rolled, *steps[at:]]
 
 
-def _rolled(nodes: Sequence[str], protocol: str) -> list[Act]:
-    """Return steps that restart the nodes with another protocol, one after another."""
-    found: list[Act] = []
-    for name in nodes:
-        found += [Inject("stop", (name,)), Install(protocol, (name,)), Inject("restart", (name,)), Settle()]
-    return found
+@dataclass(frozen=True, slots=True)
+class _Rolling:
+    """Draws the steps that restart brokers with another protocol, and what disturbs them."""
+
+    chance: Random
+    nodes: Sequence[str]
+    replicas: Sequence[str]
+    faults: Collection[str]
+    # How many disturbances one restart has, at most.
+    most: int
+
+    def to(self, nodes: Sequence[str], protocol: str) -> list[Act]:
+        """Return steps that restart these nodes with another protocol, one after another."""
+        found: list[Act] = []
+        for name in nodes:
+            crashes = sorted({"kill", "power-loss"} & {*self.faults}) if self.most else []
+            how = self.chance.choice((*STOPS, *crashes))
+            seen = [] if how == "stop" else [passing(self.chance, *SEEN_MS)]
+            own = [*gone(how, name), *seen, Install(protocol, (name,)), Inject(RESTART, (name,))]
+            # Who is restarted is not disturbed: it must not be up, when its turn to be installed comes.
+            found += [*self.disturbed(own, [each for each in self.nodes if each != name]), Settle()]
+        return found
+
+    def disturbed(self, steps: Sequence[Act], nodes: Sequence[str]) -> list[Act]:
+        """Return the steps with disturbances of these nodes before, among and after them."""
+        found, left = list(steps), list(nodes)
+        for _ in range(self.chance.randint(0, self.most)):
+            acts = disturbance(self.chance, left, self.replicas, self.faults) if left else []
+            # Who crashes does so once: one of two restarts would come before the other's session has ended.
+            left = [name for name in left if Inject(RESTART, (name,)) not in acts]
+            at = 0
+            for act in acts:
+                at = self.chance.randint(at, len(found))
+                found.insert(at, act)
+                at += 1
+        return found

@@ -154,7 +154,12 @@ class Scenario:
     @property
     def upgrades(self) -> bool:
         """Whether a step has a node follow another protocol."""
-        return any(isinstance(step.act, Install) for step in self.steps)
+        return bool(self.installed)
+
+    @property
+    def installed(self) -> frozenset[str]:
+        """The protocols that steps install, as the steps name them."""
+        return frozenset(step.act.protocol for step in self.steps if isinstance(step.act, Install))
 
     @property
     def removed(self) -> tuple[Place, ...]:

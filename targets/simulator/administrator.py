@@ -30,7 +30,7 @@ from targets.broker.core.messages import (
     Request,
     TopicPartition,
 )
-from targets.broker.core.wishes import Wishes, encode_wishes
+from targets.broker.core.wishes import Wishes
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkSet, broker_path, topic_path
 from targets.simulator.caller import Caller
 from targets.simulator.clock import NS_PER_MS
@@ -115,10 +115,11 @@ class Administrator:
         chosen = chance.sample(self._places, chance.randint(0, len(self._places)))
         wanted = {TopicPartition(*place): world.ids[chance.choice(replicas)] for place, replicas in chosen}
         if wanted:
-            tree, data = world.zookeeper.tree, encode_wishes(Wishes(elections=wanted))
-            is_there = ELECTIONS in tree.nodes
+            tree = world.zookeeper.tree
+            there = tree.nodes.get(ELECTIONS)
+            data = Wishes(elections=wanted).beside(None if there is None else there.data)
             write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
-            tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)
+            tree.write((write if there is not None else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)
 
     def _create(self) -> None:
         """Write a topic's assignment, unless it is there."""

@@ -26,6 +26,7 @@ from harness.history.file import History
 from harness.logdir.scan import snapshot_events
 from harness.model import OpType, UsageError
 from harness.random_schedule.timing import VIRTUAL, Timing
+from harness.random_schedule.upgrades import OLDEST
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from targets.broker.core.messages import TopicPartition
@@ -174,11 +175,12 @@ class SimEnvironment:
         settings: dict[str, Any] = {**settings_of(spec.scenario.settings)}
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
+            in_use = spec.scenario.upgrades
             settings |= {
                 "together": random_together(spec.seed, settings["replica_lag_ms_max"]),
-                **random_fetches(spec.seed, settings["replica_lag_ms_max"]),
-                # An upgraded cluster must become whole while clients go on: who lags would find nothing left.
-                **({} if spec.scenario.upgrades else random_retention(spec.seed)),
+                **random_fetches(spec.seed, settings["replica_lag_ms_max"], in_use=in_use),
+                # An upgrade from the oldest version is left alone.
+                **({} if OLDEST in spec.scenario.installed else random_retention(spec.seed, in_use=in_use)),
             }
             if spec.scenario.settings.keys:
                 settings |= random_compaction(spec.seed)

@@ -40,6 +40,10 @@ FAULTY_SHARE: Final = 0.4
 SPLIT_SHARE: Final = 0.3
 # How often the brokers of a run of several partitions delete records by age or size.
 RETENTION_SHARE: Final = 0.3
+# Retention of a cluster that must become whole while clients go on: more than they write in the longest wait of a
+# fetch, and in the time that a follower then needs.
+IN_USE_BYTES: Final = (6_000, 20_000)
+IN_USE_MS: Final = (1_200, 2_500)
 # How often the brokers of a run whose records have keys compact their logs.
 COMPACTED_SHARE: Final = 0.8
 FETCH_BYTES: Final = 1_048_576
@@ -114,13 +118,14 @@ def random_together(seed: int, lag_ms: int) -> Together:
     )
 
 
-def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
+def random_fetches(seed: int, lag_ms: int, *, in_use: bool = False) -> dict[str, int]:
     """
     Return how the brokers of a run of several partitions fetch: in many runs so little that a batch comes alone.
 
     Args:
         lag_ms: how long a follower may lag. A wait at the log's end is at most half of that: Kafka refuses one
             above the lag, since a follower that has everything would leave the ISR while it waits.
+        in_use: whether the cluster must become whole while clients go on; then a fetch has room for all.
 
     Then the high watermark is now and then between the batches of a produce, and a follower's far behind that.
     An answer has as many bytes as one of its partitions may have, so that others wait for their turn.
@@ -128,6 +133,7 @@ def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
     """
     chance = Random(f"fetches {seed}")
     size, wait_ms = chance.choice((FETCH_BYTES, 1)), chance.choice((50, 500))
+    size = FETCH_BYTES if in_use else size
     return {
         "fetch_bytes_max": size,
         "fetch_response_bytes_max": size,
@@ -135,16 +141,22 @@ def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
     }
 
 
-def random_retention(seed: int) -> dict[str, int]:
-    """Return how the brokers of a run of several partitions delete old records: in most runs not at all."""
+def random_retention(seed: int, *, in_use: bool = False) -> dict[str, int]:
+    """
+    Return how the brokers of a run of several partitions delete old records: in most runs not at all.
+
+    Args:
+        in_use: whether the cluster must become whole while clients go on. Then what a follower lacks that was away
+            for a while is not deleted before it can ask for it: else it never catches up.
+    """
     chance = Random(f"retention {seed}")
     if chance.random() >= RETENTION_SHARE:
         return {}
     by = chance.choice(("size", "time", "both"))
     return {
         "retention_check_ms": chance.choice((20, 100)),
-        "retention_bytes": 0 if by == "time" else chance.choice((1, 300, 900)),
-        "retention_ms": 0 if by == "size" else chance.choice((100, 400)),
+        "retention_bytes": 0 if by == "time" else chance.choice(IN_USE_BYTES if in_use else (1, 300, 900)),
+        "retention_ms": 0 if by == "size" else chance.choice(IN_USE_MS if in_use else (100, 400)),
     }
 
 

@@ -6,6 +6,8 @@ partitions are ready than a request may name, the others have their turn in the 
 A question must not wait behind a Fetch that waits for records, so it has a connection of its own. But it goes
 behind a Fetch that names the same partition: else that Fetch might reach the leader after the follower has cut its
 log, and the leader would take it for having what it had before. Kafka's thread asks one thing at a time.
+No Fetch is sent while a partition asks for the bounds of its leader's log: one that waits for records of others
+would keep it from its turn, and a leader that deletes meanwhile would have less again when it comes, for ever.
 Source:  Kafka's AbstractFetcherThread and PartitionStates (who was given records goes to the end).
 """
 
@@ -57,6 +59,8 @@ FETCHES: Final = "fetcher"
 QUESTIONS: Final = "fetcher-questions"
 # Where one is connected, the other connects to the same address: a follower that has lost ZooKeeper fetches on.
 FETCHER_CHANNELS: Final = (FETCHES, QUESTIONS)
+# What is answered before a request of this kind is sent.
+_FIRST: Final[Mapping[Kind, tuple[Kind, ...]]] = MappingProxyType({Kind.FETCH: (Kind.FETCH, Kind.BOUNDS)})
 
 
 # --- sending -----------------------------------------------------------------------------------------
@@ -64,7 +68,7 @@ def send_ready(core: Core) -> None:
     """Send what the replicas here are ready to ask; called once, at the end of a step."""
     for leader, fetcher in list(core.state.fetchers.items()):
         for kind in Kind:
-            if fetcher.ready[kind] and _may_send(core, fetcher, kind):
+            if fetcher.ready[kind] and all(_may_send(core, fetcher, each) for each in _FIRST.get(kind, (kind,))):
                 _send(core, leader, fetcher, kind)
         if fetcher.idle:
             del core.state.fetchers[leader]

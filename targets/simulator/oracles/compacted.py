@@ -59,7 +59,7 @@ def is_compacted(world: World) -> bool:
 
 
 class Compacted:
-    """The newest committed record of each key of a partition."""
+    """The newest committed record of each key of a partition; it counts, too, if it is lost since."""
 
     def __init__(self, world: World, records: Records, committed: Sequence[int]) -> None:
         """Follow a list of committed records, which grows, is cleared, or has one replaced by another."""
@@ -87,8 +87,17 @@ class Compacted:
         if self._known != self._committed:
             self._known = list(self._committed)
             keys = map(self._key_at, range(len(self._known)))
-            self._newest = {each: offset for offset, each in enumerate(keys) if each is not None}
+            found = {each: offset for offset, each in enumerate(keys) if each is not None}
+            # What a fault took since was committed when a broker compacted: whatever it replaced then is gone.
+            self._newest = {
+                each: max(found.get(each, -1), self._newest.get(each, -1)) for each in found | self._newest
+            }
         return self._newest.get(key, -1)
+
+    def forget(self) -> None:
+        """Forget what was committed: the topic was deleted and created again."""
+        self._newest.clear()
+        self._known.clear()
 
     def _key_at(self, offset: int) -> str | None:
         number = self._committed[offset]

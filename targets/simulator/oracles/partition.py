@@ -130,6 +130,7 @@ class PartitionOracle:
         """Forget what was committed: the topic was deleted and created again."""
         self._past.update(self.committed)
         self.committed.clear()
+        self.compacted.forget()
         self.start = 0
         self._starts.clear()
         self._excused.clear()

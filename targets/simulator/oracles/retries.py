@@ -3,6 +3,7 @@ What ZooKeeper did not answer, or refused, is tried again, and at the time that 
 
     a controller's reading that was lost, or whose decision's answer was   after its back-off
     a controller's reading after a decision that was refused               at once: another write came first
+    the same of a first state, from the second time on                     after its back-off
     a broker's paths, registration, start-up reading, look at the office   after the back-off of each
     a leader's reading of an ISR whose write was lost                      after the controller's back-off
 
@@ -44,6 +45,11 @@ def untried(about: Any, results: Sequence[ZkResult], sessions: Collection[int], 
     at_ns = dict(state.timers.times()).get(key)
     if at_ns == now_ns + delay_ms * NS_PER_MS:
         return ""
+    if isinstance(about, AwaitStateWrites) and about.decisions[0].tp in state.controller.refused:
+        # What stands in the way of a first state is given time once it was refused before.
+        delay_ms = state.config.controller_backoff_ms
+        if at_ns == now_ns + delay_ms * NS_PER_MS:
+            return ""
     what = f"{type(about).__name__}, which failed,"
     if at_ns is None:
         return f"does not try {what} again"

@@ -106,15 +106,23 @@ def test_partitions_of_a_lost_connection_ask_together_after_the_back_off() -> No
     assert named(again) == [A, B, C]
 
 
-def test_out_of_range_partitions_ask_for_their_bounds_together_while_the_others_fetch() -> None:
+def test_out_of_range_partitions_ask_for_their_bounds_together_and_then_all_fetch() -> None:
+    """A Fetch of C alone would wait for C's records, and a leader that deletes what A is to copy would go on."""
     bench, (send,) = following("hw", A, B, C, spans=[(-1, 4)])
     out = [given(tp, error=ErrorCode.OFFSET_OUT_OF_RANGE) for tp in (A, B)]
-    question, other = bench.sent(bench.answer(FetchResponse(results=(*out, given(C))), to=send))
+    (question,) = bench.sent(bench.answer(FetchResponse(results=(*out, given(C))), to=send))
     assert isinstance(question.request, ListOffsetsRequest)
-    assert (named(question), question.channel, named(other)) == ([A, B], QUESTIONS, [C])
-    assert bench.sent(bench.answer(bounds(question, 2), to=question)) == []  # their fetch waits for the other's
-    (after,) = bench.sent(bench.answer(nothing(other), to=other))
-    assert (named(after), fetched_at([after])) == ([A, B, C], [2, 2, 4])
+    assert (named(question), question.channel) == ([A, B], QUESTIONS)
+    (after,) = bench.sent(bench.answer(bounds(question, 2), to=question))
+    assert (named(after), fetched_at([after])) == ([C, A, B], [4, 2, 2])
+
+
+def test_lost_question_about_bounds_keeps_nobody_else_from_fetching() -> None:
+    bench, (send,) = following("hw", A, B, spans=[(-1, 4)])
+    out = given(A, error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    (question,) = bench.sent(bench.answer(FetchResponse(results=(out, given(B))), to=send))
+    (after,) = bench.sent(bench.answer(None, to=question))
+    assert named(after) == [B]
 
 
 def test_repair_does_not_wait_at_the_leader() -> None:

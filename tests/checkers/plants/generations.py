@@ -162,6 +162,20 @@ def _of_another_partition(edit: Edit) -> None:
         edit.change(line, first=3)
 
 
+def _upgraded(rule: str, change: Change) -> Change:
+    """Return the change of a run in which A followed a protocol without one of the rules for a while."""
+
+    def both(edit: Edit) -> None:
+        setup = edit.lines[0]["value"]
+        value = {"node": "A", "protocol": "kip320", "rules": {**setup["rules"], rule: "no"}}
+        edit.insert(
+            edit.find(Source.BROKER, "started", "A", nth=-1), Source.RUNNER, "installed", "runner", **value
+        )
+        change(edit)
+
+    return both
+
+
 GENERATIONS = [
     plant("generation-as-it-was-lawful", THERE)(lambda _: None),
     plant("generation-as-it-was-2-lawful", THERE_2)(lambda _: None),
@@ -174,6 +188,15 @@ GENERATIONS = [
         lambda edit: _kept_old(edit, THERE_2, "B")
     ),
     plant("generation-kept-old-records-2-lawful", THERE_2)(lambda edit: _kept_doubtful(edit, THERE_2)),
+    plant("generation-kept-old-records-by-name-lawful", THERE)(
+        _upgraded("topic_identity", lambda edit: _kept_old(edit, THERE, "A", "B"))
+    ),
+    plant("generation-kept-old-records-by-name", THERE, Kind.OLD_GENERATION)(
+        _upgraded("fence_broker_epoch", lambda edit: _kept_old(edit, THERE, "A", "B"))
+    ),
+    plant("generation-created-for-nothing-by-name", THERE, Kind.WRONG_TOPIC)(
+        _upgraded("topic_identity", _created_for_nothing)
+    ),
     plant("generation-left-over", GONE, Kind.OLD_GENERATION)(_left_over),
     plant("generation-left-over-lawful", GONE)(_left_over_in_doubt),
     plant("generation-lost-its-own", THERE, Kind.LOST)(_gone_new),

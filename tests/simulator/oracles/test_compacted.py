@@ -11,6 +11,8 @@ from targets.broker.core import compaction
 from targets.simulator import cleaner
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Oracles, Rule
+from targets.simulator.oracles.compacted import Compacted
+from targets.simulator.oracles.records import Records
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import log_of, patch, sentence_of, watched
 from tests.simulator.worlds import TOPIC
@@ -75,3 +77,18 @@ def test_nothing_is_excused_where_logs_are_not_compacted() -> None:
     log.changes += 1
     world.run(0.5)
     assert "k0/m.0" in " ".join(each.sentence for each in oracles.violations.values())
+
+
+def test_newer_record_that_is_lost_since_excuses_what_was_compacted_for_it() -> None:
+    """A power loss takes it from the ISR; a broker that compacted before has neither it nor what it replaced."""
+    world = watched(settings=SETTINGS)[0]
+    records = Records()
+    SimClient(world).produce(TOPIC, 0, "m", ["k0/m.0", "k0/m.1", "k1/m.2"], acks=-1)
+    *_, old, new, other = records.of_batches(log_of(world, "A").batches)
+    committed = [old, new]
+    found = Compacted(world, records, committed)
+    assert [True, False] == [found.may_remove(offset) for offset in (0, 1)]
+    committed[1] = other
+    assert [True, False] == [found.may_remove(offset) for offset in (0, 1)]
+    found.forget()
+    assert not found.may_remove(0)

@@ -84,6 +84,16 @@ def test_decision_that_was_refused_is_read_again_at_once() -> None:
     assert "" == untried(WRITE, (ZkError.BAD_VERSION,), {SESSION}, there, NOW_NS)
 
 
+def test_first_state_that_was_refused_before_is_given_time() -> None:
+    there = broker()
+    there.controller.refused.add(TP)
+    backoff_ms = there.config.controller_backoff_ms
+    for after_ms, says in ((1, ""), (backoff_ms, ""), (backoff_ms + 1, f"not in {backoff_ms}")):
+        there.timers.set(READING, NOW_NS + after_ms * NS_PER_MS)
+        assert says in (found := untried(WRITE, (ZkError.NODE_EXISTS,), {SESSION}, there, NOW_NS)), found
+        assert bool(says) == bool(found)
+
+
 @pytest.mark.parametrize(("about", "results"), [
     (WRITE, (ZkDone(),)),
     (NAMES, (ZkNames(names=()), ZkNames(names=()), ZkError.LOST)),
