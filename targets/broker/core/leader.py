@@ -11,7 +11,9 @@ from targets.broker.core import fetches, isr, producers
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.events import Answer, Caller, Flush
 from targets.broker.core.fences import fence, is_same_topic
+from targets.broker.core.log_port import WITH_EPOCHS, FormatError
 from targets.broker.core.messages import (
+    NO_PRODUCER_ID,
     NO_TOPIC_ID,
     Batch,
     ErrorCode,
@@ -76,13 +78,36 @@ def _know_followers(core: Core, replica: Replica) -> None:
 
 def note_epoch(core: Core, replica: Replica, epoch: int, start: int) -> None:
     """Record that an epoch begins here, before anything is appended in it (KIP-101 steps 3, 4.7.1)."""
-    if keeps_epochs(core) and replica.epochs.note(epoch, start):
+    replica.epochs_found = ()
+    if keeps_epochs(core, replica.tp.topic) and replica.epochs.note(epoch, start):
         write_epochs(core, replica)
 
 
-def keeps_epochs(core: Core) -> bool:
-    """Return True if batches carry epochs here: the protocol has them and the message format can store them."""
-    return core.rules.epochs and core.config.stamp_epochs
+def keeps_epochs(core: Core, topic: str) -> bool:
+    """Return True if a topic's batches carry epochs here: by the protocol, and by the topic's message format."""
+    return core.rules.epochs and core.config_of(topic).message_format >= WITH_EPOCHS
+
+
+def follow_format(core: Core, replica: Replica) -> None:
+    """
+    Take up the message format that the topic has now.
+
+    In one without epochs the cache goes, so that nobody believes later what did not grow with the log. In one with
+    epochs it begins empty, and with the next batch; but what recovery found while the broker did not know yet that
+    the topic has epochs holds.
+
+    Source:  KAFKA-7897, KAFKA-7959; Kafka, Log.updateConfig, initializeLeaderEpochCache.
+    """
+    found, replica.epochs_found = replica.epochs_found, ()
+    if not keeps_epochs(core, replica.tp.topic):
+        changed = replica.epochs.clear()
+    else:
+        changed = bool(found) and not replica.epochs.entries
+        if changed:
+            replica.epochs.entries = list(found)
+            replica.epochs.truncate_from_end(replica.log.end_offset)
+    if changed:
+        write_epochs(core, replica)
 
 
 def write_epochs(core: Core, replica: Replica) -> None:
@@ -112,7 +137,12 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
         if checked.repeated is not None:
             base, end = checked.repeated.base, checked.repeated.end
         else:
-            base, end = append_as_leader(core, replica, part.batches)
+            try:
+                base, end = append_as_leader(core, replica, part.batches)
+            except FormatError as unfit:
+                done[part.tp] = (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, -1)
+                texts[part.tp] = f"topic {part.tp.topic!r}: {unfit}"
+                continue
         if request.acks == -1:
             required[part.tp] = (base, end)
         else:
@@ -149,10 +179,23 @@ def _refusal(core: Core, part: ProducePartition, acks: int) -> ErrorCode:
 
 
 def append_as_leader(core: Core, replica: Replica, batches: tuple[Batch, ...]) -> tuple[int, int]:
-    """Set the leader epoch of every batch and append (KIP-101 step 3: "each new message set is tagged")."""
-    epoch = replica.leader_epoch if keeps_epochs(core) else UNDEFINED_EPOCH
+    """
+    Set the leader epoch of every batch and append (KIP-101 step 3: "each new message set is tagged").
+
+    Raises:
+        FormatError: the topic's message format has no place for what a batch holds; nothing was appended.
+
+    Source:  Kafka, LogValidator.validateBatch ("Idempotent records cannot be used with magic version 1").
+    """
+    message_format = core.config_of(replica.tp.topic).message_format
+    if message_format < WITH_EPOCHS:
+        numbered = next((batch for batch in batches if batch.producer_id != NO_PRODUCER_ID), None)
+        if numbered is not None:
+            who = f"a batch of the idempotent producer {numbered.producer_id}"
+            raise FormatError(f"{who}; expected none, as message format {message_format} has no producers")
+    epoch = replica.leader_epoch if keeps_epochs(core, replica.tp.topic) else UNDEFINED_EPOCH
     note_epoch(core, replica, epoch, replica.log.end_offset)
-    base, end = replica.log.append_as_leader(batches, epoch)
+    base, end = replica.log.append_as_leader(batches, epoch, message_format)
     producers.appended(core, replica, batches, base)
     core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="leader")
     maybe_flush(core, replica)

@@ -13,10 +13,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from targets.broker.core.controller_state import Controller
-from targets.broker.core.epochs import EpochCache
+from targets.broker.core.epochs import EpochCache, EpochEntry
 from targets.broker.core.events import Caller, Effect, Exit, Observe, Send, ZkAsk
 from targets.broker.core.fetcher import Fetcher
-from targets.broker.core.log_port import LogPort
+from targets.broker.core.log_port import LATEST_FORMAT, LogPort
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
     LeaderAndIsrRequest,
@@ -90,8 +90,8 @@ class Config:
     rules: Rules
     min_isr: int = 1
     unclean_election: bool = False
-    # Whether batches may carry an epoch; False is an older message format (KIP-101, migration)
-    stamp_epochs: bool = True
+    # In which a leader writes, 1 or 2: in format 1 nothing has an epoch (KIP-101, migration).
+    message_format: int = LATEST_FORMAT
     replica_lag_ms_max: int = 10_000
     fetch_wait_ms_max: int = 500
     fetch_min_bytes: int = 1
@@ -190,6 +190,8 @@ class Replica:
     phase: Phase = Phase.FAILED
     fallback: int = 0  # where to truncate if the leader knows nothing: the HW, then where the walk has arrived
     sequences: Sequences = field(default_factory=Sequences)
+    # as its log told them when it was opened, while the format that its broker was started with has none
+    epochs_found: tuple[EpochEntry, ...] = ()
     # for flush_messages
     flush_asked: int = 0
     # damaged batches of its log, by first offset, with their ends

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from targets.broker.core import compaction, readable, retention
+from targets.broker.core import compaction, leader, readable, retention
 from targets.broker.core.state import Core, Replica, TopicConfig
 from targets.broker.core.zookeeper import (
     CONFIG,
@@ -143,6 +143,7 @@ def _take(core: Core, found: dict[str, TopicConfig]) -> None:
     for replica in core.state.replicas.values():
         if before.get(replica.tp.topic) != found.get(replica.tp.topic):
             apply(core, replica)
+            leader.follow_format(core, replica)
     for key, begin in ((("retention",), retention.begin), (("compaction",), compaction.begin)):
         if key not in core.state.timers:
             begin(core)
