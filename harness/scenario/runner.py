@@ -24,6 +24,7 @@ from harness.effect import Effect
 from harness.events import Done, Event, Exited, Healed, SnapshotFailed
 from harness.logdir.scan import snapshot_events
 from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
+from harness.scenario import client_steps
 from harness.scenario.condition_types import Condition, InSync, Leads
 from harness.scenario.conditions import Conditions
 from harness.scenario.fault_steps import FaultSteps
@@ -33,7 +34,7 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
-from harness.scenario.steps import Act, Await, Delete, Inject, Install, Pass, Produce, Read, Require, Settle
+from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass, Produce, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
 from harness.workload.plan import Place
 
@@ -205,16 +206,8 @@ class Play:
                     raise PreconditionError(f"required, but does not hold: {self.conditions.saw(condition)}")
             case Produce():
                 self.produces.act(act)
-            case Read(None):
-                self.client.read_all(self.cluster.topic, self.cluster.partition)
-            case Read(node):
-                self.client.read_all(
-                    self.cluster.topic, self.cluster.partition, via=self.cluster.address_of(str(node))
-                )
-            case Delete(before):
-                self.client.delete_records(
-                    self.cluster.topic, self.cluster.partition, self.record_offsets.number(before)
-                )
+            case _ if isinstance(act, ClientAct):
+                client_steps.act(act, self.client, self.cluster, self.record_offsets)
             case Pass(ms):
                 self._let_pass(float(ms) / 1000)
             case Inject(fault, nodes, place):

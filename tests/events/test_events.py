@@ -15,6 +15,7 @@ from harness.docs.pages import ROOT
 from harness.events import (
     EVENTS,
     FAILED,
+    AlterTopic,
     CreateTopic,
     DeleteTopic,
     Event,
@@ -69,9 +70,9 @@ def test_event_is_frozen_slotted_and_exported(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_event_about_a_partition_names_topic_and_partition(kind: type[Event]) -> None:
-    """A link's rule, a create and a delete name a topic alone; Setup and oracles are exempt; others both."""
+    """A rule of a link and a change of a topic name that alone; Setup and oracles are exempt; others both."""
     named = {"topic", "partition"} & get_type_hints(kind).keys()
-    if issubclass(kind, LinkRule | Heal | CreateTopic | DeleteTopic):
+    if issubclass(kind, LinkRule | Heal | CreateTopic | DeleteTopic | AlterTopic):
         assert {"topic"} == named
     elif kind not in (Setup, OracleViolation):
         assert issubclass(kind, OfPartition | OfLinkAndPartition) == bool(named)

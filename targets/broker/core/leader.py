@@ -45,6 +45,7 @@ def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resume
     replica.epoch_start = replica.log.end_offset
     if anew:
         _know_followers(core, replica)
+    forget_epochs(core, replica)
     if core.rules.epoch_assigned_on_lead:
         note_epoch(core, replica, command.leader_epoch, replica.log.end_offset)
     core.observe_replica(
@@ -78,7 +79,6 @@ def _know_followers(core: Core, replica: Replica) -> None:
 
 def note_epoch(core: Core, replica: Replica, epoch: int, start: int) -> None:
     """Record that an epoch begins here, before anything is appended in it (KIP-101 steps 3, 4.7.1)."""
-    replica.epochs_found = ()
     if keeps_epochs(core, replica.tp.topic) and replica.epochs.note(epoch, start):
         write_epochs(core, replica)
 
@@ -88,25 +88,15 @@ def keeps_epochs(core: Core, topic: str) -> bool:
     return core.rules.epochs and core.config_of(topic).message_format >= WITH_EPOCHS
 
 
-def follow_format(core: Core, replica: Replica) -> None:
+def forget_epochs(core: Core, replica: Replica) -> None:
     """
-    Take up the message format that the topic has now.
+    Empty the cache where the topic's message format has no epochs, so that nobody believes it later.
 
-    In one without epochs the cache goes, so that nobody believes later what did not grow with the log. In one with
-    epochs it begins empty, and with the next batch; but what recovery found while the broker did not know yet that
-    the topic has epochs holds.
+    It would not grow with the log. In a format with epochs it begins with the next batch.
 
     Source:  KAFKA-7897, KAFKA-7959; Kafka, Log.updateConfig, initializeLeaderEpochCache.
     """
-    found, replica.epochs_found = replica.epochs_found, ()
-    if not keeps_epochs(core, replica.tp.topic):
-        changed = replica.epochs.clear()
-    else:
-        changed = bool(found) and not replica.epochs.entries
-        if changed:
-            replica.epochs.entries = list(found)
-            replica.epochs.truncate_from_end(replica.log.end_offset)
-    if changed:
+    if not keeps_epochs(core, replica.tp.topic) and replica.epochs.clear():
         write_epochs(core, replica)
 
 
@@ -124,6 +114,7 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
     done: dict[TopicPartition, tuple[ErrorCode, int]] = {}
     required: dict[TopicPartition, tuple[int, int]] = {}
     texts: dict[TopicPartition, str] = {}
+    room = core.config.limits.converted_records_max
     for part in request.partitions:
         error = _refusal(core, part, request.acks)
         if error is not ErrorCode.NONE:
@@ -137,6 +128,12 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
         if checked.repeated is not None:
             base, end = checked.repeated.base, checked.repeated.end
         else:
+            older = core.config_of(part.tp.topic).message_format < WITH_EPOCHS
+            room -= sum(batch.next_offset - batch.base_offset for batch in part.batches) if older else 0
+            if older and room < 0:
+                done[part.tp] = (ErrorCode.MESSAGE_TOO_LARGE, -1)
+                texts[part.tp] = _crowded(core, part.tp.topic)
+                continue
             try:
                 base, end = append_as_leader(core, replica, part.batches)
             except FormatError as unfit:
@@ -161,6 +158,11 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
             advance_high_watermark(core, core.state.replicas[tp])
             fetches.wake(core, tp)
             complete_produces(core, tp)
+
+
+def _crowded(core: Core, topic: str) -> str:
+    most, number = core.config.limits.converted_records_max, core.config_of(topic).message_format
+    return f"topic {topic!r}: more than {most} records in one request, each to be converted to format {number}"
 
 
 def _refusal(core: Core, part: ProducePartition, acks: int) -> ErrorCode:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from targets.broker.core import deletions, fetches, follower, leader, topic_configs
-from targets.broker.core.epochs import EpochCache, EpochEntry, recovered_cache
+from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.fences import is_same_topic
 from targets.broker.core.log_port import LogPort, Recovery
@@ -33,7 +33,6 @@ UNKNOWN = -1
 def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
     """Open a replica from a recovered log: rebuild epochs (KIP-101, Unclean Shutdown), bound the HW by the log."""
     epochs = EpochCache(core.rules)
-    found: tuple[EpochEntry, ...] = ()
     if core.rules.epochs:
         epochs = recovered_cache(
             core.rules,
@@ -43,9 +42,6 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
             log.end_offset,
             batch_ends=recovery.batch_ends,
         )
-        if not leader.keeps_epochs(core, log.tp.topic):
-            # The topic may have another format, which is read before this broker registers.
-            found, epochs = tuple(epochs.entries), EpochCache(core.rules)
     high_watermark = max(log.start_offset, min(recovery.high_watermark, log.end_offset))
     replica = Replica(
         tp=log.tp,
@@ -54,7 +50,6 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         high_watermark=high_watermark,
         sequences=replace(recovery.sequences, producers_max=core.config.limits.producers_max),
         topic_id=log.topic_id if core.rules.topic_identity else NO_TOPIC_ID,
-        epochs_found=found,
         flush_asked=log.end_offset,
     )
     core.state.replicas[log.tp] = replica
@@ -68,8 +63,9 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         epochs=[list(entry) for entry in epochs.entries],
         high_watermark=high_watermark,
     )
-    # In a message format without epochs, and in a protocol without them, the cache must stay empty (KAFKA-7897):
-    # it would not grow with the log, and a later upgrade would believe it. Where it is empty the log is read anew.
+    # In a protocol without epochs the cache must stay empty (KAFKA-7897): it would not grow with the log, and a
+    # later upgrade would believe it. Where it is empty the log is read anew. Whether the topic's message format
+    # has epochs is known once its settings are read, before this broker registers (topic_configs).
     if tuple(epochs.entries) != tuple(recovery.file_epochs):
         leader.write_epochs(core, replica)
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from targets.broker.core.controller_state import Controller
-from targets.broker.core.epochs import EpochCache, EpochEntry
+from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Exit, Observe, Send, ZkAsk
 from targets.broker.core.fetcher import Fetcher
 from targets.broker.core.log_port import LATEST_FORMAT, LogPort
@@ -190,8 +190,6 @@ class Replica:
     phase: Phase = Phase.FAILED
     fallback: int = 0  # where to truncate if the leader knows nothing: the HW, then where the walk has arrived
     sequences: Sequences = field(default_factory=Sequences)
-    # as its log told them when it was opened, while the format that its broker was started with has none
-    epochs_found: tuple[EpochEntry, ...] = ()
     # for flush_messages
     flush_asked: int = 0
     # damaged batches of its log, by first offset, with their ends

@@ -54,6 +54,7 @@ def test_epochs_that_an_older_format_finds_are_forgotten_and_written_away(protoc
     bench = Bench(protocol, message_format=1)
     log = log_of((0, 2), (3, 2))
     bench.start((log, recovery(log)))
+    bench.command(leader=2, epoch=5)  # by then a broker has read its topics' settings
     assert (bench.replica.epochs.entries, log.epoch_writes) == ([], [([], True, 4)])
 
 

@@ -8,6 +8,7 @@ at the next batch.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from targets.broker.core.messages import (
     ProduceResponse,
 )
 from targets.broker.core.rules import PROTOCOLS
+from targets.broker.limits import Limits
 from tests.broker.core.asks import epoch_ends, epoch_question, produce
 from tests.broker.core.bench import TP, MemoryLog, batch
 from tests.broker.core.cluster import Cluster
@@ -43,7 +45,7 @@ def have_format(cluster: Cluster, version: str | None, *, via: int = 2) -> None:
     assert [ErrorCode.NONE] == [each.error for each in answer.results]
 
 
-def made(protocol: str = "kip380", **settings: int) -> Cluster:
+def made(protocol: str = "kip380", **settings: Any) -> Cluster:
     cluster = Cluster(protocol, brokers=(1, 2), **settings)
     cluster.create(replicas=(1, 2))
     return cluster
@@ -137,6 +139,24 @@ def test_idempotent_producers_are_refused_where_the_format_has_none() -> None:
     assert (ErrorCode.NONE, 2, "") == sent(replace(numbered, base_sequence=1))
 
 
+def test_one_request_has_only_so_many_records_to_convert() -> None:
+    """A loop that serves all clients converts record by record; in format 2 it looks at none."""
+    cluster = made(limits=Limits(converted_records_max=3))
+    cluster.create("other", replicas=(1, 2))
+    other = replace(produce(batch(9)).partitions[0], tp=TP._replace(topic="other"))
+
+    def sent(count: int) -> list[ErrorCode]:
+        request = produce(batch(count), acks=1)
+        (answer,) = cluster.ask(1, replace(request, partitions=(*request.partitions, other)))
+        assert isinstance(answer, ProduceResponse)
+        return [each.error for each in answer.results]
+
+    assert [ErrorCode.NONE] * 2 == sent(4)
+    have_format(cluster, OLD)
+    assert [ErrorCode.NONE] * 2 == sent(3)
+    assert [ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.NONE] == sent(4)
+
+
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_broker_that_starts_in_format_1_finds_the_epochs_of_a_topic_in_format_2(protocol: str) -> None:
     """Source: Kafka, LogManager: a topic's settings are read before its logs are opened."""
@@ -150,7 +170,7 @@ def test_broker_that_starts_in_format_1_finds_the_epochs_of_a_topic_in_format_2(
     assert [(0, 0)] == cluster.replica(2).epochs.entries
     log = cluster.replica(2).log
     assert isinstance(log, MemoryLog)
-    assert [([], 2), ([(0, 0)], 2)] == [(entries, end) for entries, _, end in log.epoch_writes[-2:]]
+    assert [([(0, 0)], 0)] == [(entries, end) for entries, _, end in log.epoch_writes]
 
 
 def test_epochs_that_a_start_found_are_not_believed_once_the_log_has_grown() -> None:
