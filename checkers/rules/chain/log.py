@@ -40,6 +40,7 @@ def recovered(node: Node, log: Recovered, given: Given) -> Iterator[str]:
         not node.unsure
         and node.wrote
         and node.epochs is not None
+        and not (given.mixed and not node.epochs)  # an empty file, and the log was read anew
         and below(_trimmed(log.epochs, node.epochs, given), upto) != below(node.epochs, upto)
     ):
         had = text_of(node.epochs)
