@@ -179,7 +179,7 @@ def settings_of(settings: Settings) -> dict[str, int | bool]:
     asked: dict[str, int | bool] = {
         "min_isr": settings.min_isr,
         "unclean_election": settings.unclean_election,
-        "stamp_epochs": settings.message_format is MessageFormat.WITH_EPOCHS,
+        "message_format": 2 if settings.message_format is MessageFormat.WITH_EPOCHS else 1,
         "flush_messages": settings.flush_messages,
         "retention_ms": settings.retention_ms,
         "retention_bytes": settings.retention_bytes,

@@ -55,4 +55,43 @@ MUTANTS: Final = (
             ),
         ),
     ),
+    Mutant(
+        name="epochs-outlive-their-format",
+        module="leader",
+        category=Category.PROTOCOL,
+        sentence="A topic that goes down to a message format without epochs keeps those that were known.",
+        breaks="KAFKA-7897: in an older message format a log has no epoch cache",
+        edits=(
+            (
+                "not keeps_epochs(core, replica.tp.topic) and replica.epochs.clear()",
+                "not replica.log.end_offset and replica.epochs.clear()",
+            ),
+        ),
+    ),
+    Mutant(
+        name="format-of-the-broker-alone",
+        module="leader",
+        category=Category.PROTOCOL,
+        sentence="A leader appends in the message format of its broker, whatever the topic's is.",
+        breaks="KIP-32, KIP-101 Compatibility: a topic's message.format.version; Kafka's Log.append",
+        edits=(
+            (
+                "    message_format = core.config_of(replica.tp.topic).message_format\n",
+                "    message_format = core.config.message_format\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="epochs-by-the-brokers-format",
+        module="leader",
+        category=Category.PROTOCOL,
+        sentence="Whether a batch has an epoch is decided by the format of the broker, not of the topic.",
+        breaks="KIP-101, step 3; Kafka's Log.initializeLeaderEpochCache",
+        edits=(
+            (
+                "core.rules.epochs and core.config_of(topic).message_format >= WITH_EPOCHS",
+                "core.rules.epochs and core.config.message_format >= WITH_EPOCHS",
+            ),
+        ),
+    ),
 )

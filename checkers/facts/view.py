@@ -10,10 +10,13 @@ from functools import cached_property
 from typing import Final
 
 from checkers.facts.fact import fact
-from harness.events import Assigned, Batch, Installed, Leader, LeaderAndIsr, Setup, Snapshot, Started
+from harness.events import AlterTopic, Assigned, Batch, Installed, Leader, LeaderAndIsr, Setup, Snapshot, Started
 from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
+# The setting of a run whose batches need have no epochs, and Kafka's name of the one that changes it for a topic.
+WITHOUT_EPOCHS: Final = "without_epochs"
+_FORMAT: Final = "message.format.version"
 
 # How a sentence says why a replica truncated its log.
 REASONS: Final[dict[str, str]] = {
@@ -104,11 +107,18 @@ def run_setup_of(ops: Sequence[Op]) -> Setup | None:
 
 
 @fact
+def changes_format(ops: Sequence[Op]) -> bool:
+    """Return True if a client has asked for another message format of a topic."""
+    return any(event.setting == _FORMAT for _, event in events_of(ops, AlterTopic))
+
+
+@fact
 def setup_of(ops: Sequence[Op]) -> Setup | None:
     """
     Return the set-up of the ops' partition, with its own replicas; None if the history has none.
 
     Of the rules, those that all nodes had all the time: nothing is certain by a rule that an upgrade changed.
+    Where a client has changed a topic's message format, that without epochs: then nothing is certain by epochs.
     """
     setup, place = _agreed_setup_of(ops), _own_place(ops)
     if setup is None or place is None or not (setup.further or setup.churned):
@@ -129,6 +139,8 @@ def setup_of(ops: Sequence[Op]) -> Setup | None:
 def _agreed_setup_of(ops: Sequence[Op]) -> Setup | None:
     setup = run_setup_of(ops)
     later = [installed.rules for _, installed in events_of(ops, Installed)]
+    if setup is not None and changes_format(ops):
+        setup = replace(setup, message_format=WITHOUT_EPOCHS)
     if setup is None or not later:
         return setup
     agreed = {rule: value for rule, value in setup.rules.items() if all(each.get(rule) == value for each in later)}

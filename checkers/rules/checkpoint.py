@@ -30,7 +30,8 @@ KINDS: Final = (
         formula="entries (e, s), (f, t) next to each other with f <= e or t < s; or s outside the log; or the "
         "first batch of e not at s; or a batch of e where the last entry at or below it is another epoch's; or "
         "e that no leaderAndISR, elected, leader, follower or batch ever had. Where message_format is "
-        "without_epochs, a batch below every entry is right; so it is, and the first entry may start later, where "
+        "without_epochs, or a client has changed it, a batch below every entry is right, and an entry may be at a "
+        "later batch of its epoch; a batch below is right too, and the first entry may start later, where "
         "epoch_trim is up_to_start and the log no longer starts at 0",
         words="A replica's epoch checkpoint contradicts its log, or names an epoch that never was.",
         evidence="log: snapshot, batch; zookeeper: leaderAndISR; broker: elected, leader, follower",
@@ -73,7 +74,7 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
         if upgraded and not has_epochs:
             continue
         trimmed = rules.get("epoch_trim") == "up_to_start" and log.start > 0
-        complaints = _entries(ops, log, trimmed=trimmed)
+        complaints = _entries(ops, log, trimmed=trimmed, older=older)
         if has_epochs:
             complaints += _batches(log, older=older or trimmed) + _strange(log, known)
         if complaints:
@@ -91,11 +92,13 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     return found
 
 
-def _entries(ops: Sequence[Op], log: FinalLog, *, trimmed: bool) -> list[tuple[str, int]]:
+def _entries(ops: Sequence[Op], log: FinalLog, *, trimmed: bool, older: bool) -> list[tuple[str, int]]:
     """
     Return (complaint, index) for each entry that contradicts the entries, the log's ends or its first batch.
 
     Of a log that is trimmed by the letter of KIP-101 the first entry may be one that a later record brought back.
+    In a cluster of the older message format an epoch may begin anew, with a later batch, after the checkpoint was
+    cleared.
     """
     entries = log.snapshot.epochs or ()
     found: list[tuple[str, int]] = []
@@ -103,6 +106,7 @@ def _entries(ops: Sequence[Op], log: FinalLog, *, trimmed: bool) -> list[tuple[s
         if next_epoch <= epoch or next_start < start:
             found.append((f"entry {next_epoch}@{next_start} after {epoch}@{start} does not rise", log.index))
     firsts = {batch.epoch: (index, batch) for index, batch in reversed(log.batches) if batch.last >= log.start}
+    begun = {(batch.epoch, batch.base) for _, batch in log.batches}
     for epoch, start in entries:
         # A checkpoint may be trimmed some time after the log's start has moved.
         if start > log.end or (start < log.start and not log.start):
@@ -114,6 +118,8 @@ def _entries(ops: Sequence[Op], log: FinalLog, *, trimmed: bool) -> list[tuple[s
         if first is not None and start < first.base and not kept_of(ops, start, first.base):
             continue  # compaction removed the epoch's first records; its entry stays
         if first is not None and trimmed and start > first.base and (epoch, start) == entries[0]:
+            continue
+        if first is not None and older and start > first.base and (epoch, start) in begun:
             continue
         if first is not None and start != max(first.base, log.start) and not start < log.start:
             found.append((f"entry {epoch}@{start}, but its first batch is at {first.base}", index))

@@ -19,8 +19,9 @@ _WORDS: Final[Mapping[tuple[Source, str, str], frozenset[object]]] = {
     (Source.BROKER, "log-start", "reason"): frozenset(
         {"leader", "delete-records", "retention-time", "retention-size"}
     ),
+    (Source.BROKER, "format", "to"): frozenset({1, 2}),
     (Source.BROKER, "checkpoint", "what"): frozenset({"epochs"}),
-    (Source.BROKER, "printed", "what"): frozenset({"truncate", "stuck", "fenced", "exiting"}),
+    (Source.BROKER, "printed", "what"): frozenset({"truncate", "stuck", "fenced", "format", "exiting"}),
     (Source.RUNNER, "setup", "power_tier"): frozenset({"none", "loop", "watermark", "sim"}),
     (Source.RUNNER, "setup", "message_format"): frozenset({"with_epochs", "without_epochs", None}),
     (Source.FABRIC, "hold", "direction"): frozenset({"request", "answer"}),

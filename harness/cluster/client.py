@@ -154,6 +154,14 @@ class Client(Protocol):
             PreconditionError: the deletion was refused, or was not answered in time.
         """
 
+    def alter_topic(self, topic: str, setting: str, to: str) -> None:
+        """
+        Give a topic this setting, and no other of its own; brokers take it up a little later.
+
+        Raises:
+            PreconditionError: the change was refused, or was not answered in time.
+        """
+
 
 class InThread:
     """

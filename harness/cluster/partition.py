@@ -27,6 +27,7 @@ from harness.events import (
     Started,
     Stopped,
     Stuck,
+    TookFormat,
     Truncate,
 )
 from harness.logdir.scan import ReplicaLog
@@ -35,7 +36,7 @@ from harness.workload.plan import Place
 # The events that `note` understands.
 NOTED: Final = (
     *(Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded),
-    *(Append, Corrupt, LogCleaned, LogStart, Recovered, Repaired, Truncate),
+    *(Append, Corrupt, LogCleaned, LogStart, Recovered, Repaired, TookFormat, Truncate),
 )
 
 
@@ -60,6 +61,8 @@ class Partition:
     _leads_in: dict[str, int] = field(default_factory=dict)
     _heard: dict[str, int] = field(default_factory=dict)
     _compacted: dict[str, int] = field(default_factory=dict)
+    # Node -> the topic's message format, if the node has taken up another one than it was started with.
+    _formats: dict[str, int] = field(default_factory=dict)
     _stuck: set[str] = field(default_factory=set)
     _awaiting: set[str] = field(default_factory=set)
     # Node -> the first offsets of the batches that it reported as damaged, and has not copied again.
@@ -144,6 +147,7 @@ class Partition:
             case Started():
                 self._leads_in.pop(name, None)
                 self._heard.pop(name, None)
+                self._formats.pop(name, None)
                 self._damaged.pop(name, None)  # it finds and reports it anew
                 self._note_moving(name)
             case Corrupt(base=base):
@@ -152,6 +156,8 @@ class Partition:
                 self._damaged.get(name, set()).discard(base)
             case LogCleaned(upto=upto):
                 self._compacted[name] = upto
+            case TookFormat(to=to) | Printed(what="format", to=int(to)):
+                self._formats[name] = to
             case Truncate(to=to, end=end):
                 self._ends[name] = end
                 self._damaged[name] = {base for base in self._damaged.get(name, ()) if base < to}
@@ -172,6 +178,10 @@ class Partition:
     def compacted(self, name: str) -> int:
         """Return the offset up to which a node said last that it compacted its log, 0 if it did not."""
         return self._compacted.get(name, 0)
+
+    def message_format(self, name: str) -> int:
+        """Return in which message format a node would write as leader, by its own word; -1 before it has any."""
+        return self._formats.get(name, -1)
 
     def starts(self, name: str) -> None:
         """Forget that a node was stuck: it is being started."""

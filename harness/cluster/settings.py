@@ -23,6 +23,11 @@ class MessageFormat(StrEnum):
     WITHOUT_EPOCHS = "without_epochs"
 
 
+# A topic's setting of Kafka that says in which format it is written, and the newest release that wrote each.
+FORMAT_SETTING: Final = "message.format.version"
+FORMAT_VERSIONS: Final[Mapping[int, str]] = {1: "0.10.2", 2: "0.11.0"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """

@@ -55,9 +55,10 @@ class Printed:
     The meaning of a line that a node printed.
 
     Attributes:
-        what: "truncate", "stuck" or "fenced", like the events of brokers that emit them, or "exiting": the process
-            ends itself.
-        to: the offset that the log was truncated to, None if the line does not say it.
+        what: "truncate", "stuck", "fenced" or "format", like the events of brokers that emit them, or "exiting":
+            the process ends itself.
+        to: the offset that the log was truncated to, or the number of the message format; None if the line does
+            not say it.
     """
 
     what: str

@@ -169,6 +169,13 @@ class LogStart(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TookFormat(OfPartition):
+    """The node has taken up another message format for a topic: as leader it writes in it, in 2 with epochs."""
+
+    to: int = field(metadata=key("1 or 2"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogCleaned(OfPartition):
     """Compaction has left one record of each key in a part of the log."""
 
@@ -268,6 +275,8 @@ class Checkpoint(OfPartition):
 class Printed(OfPartition):
     """A printed line of a node that emits no events; the first 200 of each node and kind are recorded."""
 
-    what: str = field(metadata=key("`truncate`, `stuck`, `fenced` or `exiting`"))
+    what: str = field(metadata=key("`truncate`, `stuck`, `fenced`, `format` or `exiting`"))
     line: str
-    to: int | None = field(default=None, metadata=key("the offset that a log was truncated to"))
+    to: int | None = field(
+        default=None, metadata=key("the offset that a log was truncated to, or the number of the message format")
+    )

@@ -134,6 +134,19 @@ class DeleteRecords(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTopic(Event):
+    """A client gives a topic a setting of its own; on fail it certainly changes nothing, on info it may."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
+    PROCESS: ClassVar[str] = "client-N"
+
+    topic: str
+    setting: str = field(metadata=key("Kafka's name of it, as `message.format.version`"))
+    to: str = field(metadata=key("its new value"))
+    error: str = field(default="", metadata=key("on fail and info"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientStarted(Event):
     """A client in a process of its own begins; after a kill it is another process of the history."""
 

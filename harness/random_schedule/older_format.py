@@ -10,6 +10,7 @@ then must lose nothing:
     fork    all replicas lose power, each what it had not flushed, and the one that lost most leads first
     roll    one replica after another is restarted, as for an upgrade
 
+In some of them the topic's message format changes between the rounds, up or down, so that the logs hold both.
 In the simulator some of the brokers may write epochs already (targets/simulator/environment.py).
 Source:  KIP-101, "Compatibility, Deprecation, and Migration Plan"; KAFKA-7897.
 """
@@ -30,7 +31,7 @@ from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.width import is_wide
 from harness.scenario.file import Scenario, Step
 from harness.scenario.heads import Count
-from harness.scenario.steps import MEANWHILE, Act, Hold, Inject, Pass, Produce, Release
+from harness.scenario.steps import MEANWHILE, Act, ChangeFormat, Hold, Inject, Pass, Produce, Release
 from harness.scenario.text import first_step_line
 from harness.workload.plan import ACKS_ALL, NO_CLIENTS
 
@@ -38,6 +39,9 @@ REPLICAS: Final = ("A", "B", "C")
 CONTROLLER: Final = "D"
 ROUNDS_MAX: Final = 3
 FORK_SHARE: Final = 0.6
+# How many schedules change the topic's format, and how often between two rounds.
+CHANGES_SHARE: Final = 0.5
+CHANGE_SHARE: Final = 0.7
 # Long enough that every follower has learned the last high watermark, and written it down.
 QUIET: Final = Pass(Decimal(400))
 # Long enough for an election, or for records to reach their leader.
@@ -79,10 +83,13 @@ class _Story:
         self.records: list[Count] = []
         self._chance = Random(f"older format {seed}")
         self._leader = REPLICAS[0]
+        self._changes = Random(f"format changes {seed}")
+        self._is_changing = self._changes.random() < CHANGES_SHARE
 
     def steps(self) -> Iterator[Act]:
         yield self._produce(ACKS_ALL)
         yield QUIET
+        yield from self._change()
         rounds: tuple[Callable[[], Iterator[Act]], ...] = (self._tail, self._tail, self._roll)
         forks = self._chance.random() < FORK_SHARE
         for _ in range(self._chance.randint(0 if forks else 1, ROUNDS_MAX)):
@@ -90,8 +97,18 @@ class _Story:
             yield QUIET
             yield self._produce(ACKS_ALL)
             yield QUIET
+            yield from self._change()
         if forks:
             yield from self._fork()
+
+    def _change(self) -> Iterator[Act]:
+        """Change the format while all is quiet, often with a record behind it, so that epochs begin there."""
+        if self._is_changing and self._changes.random() < CHANGE_SHARE:
+            yield ChangeFormat(self._changes.choice((1, 2, 2)))
+            yield QUIET
+            if self._changes.random() < 0.5:
+                yield self._produce(ACKS_ALL)
+                yield QUIET
 
     def _produce(self, acks: int) -> Produce:
         name = f"m{len(self.records) + 1}"

@@ -1,5 +1,5 @@
 """
-Executes the steps by which somebody asks for something: reads, deletions, and fewer or more partitions.
+Executes the steps by which somebody asks for something: reads, deletions, a topic's settings and partitions.
 
 harness/scenario/steps.py defines them. Removing partitions is asked for in ZooKeeper, as by an operator; it may
 still happen after this has waited in vain.
@@ -14,10 +14,11 @@ from typing import Final
 from harness import limits
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
+from harness.cluster.settings import FORMAT_SETTING, FORMAT_VERSIONS
 from harness.events import RemovePartitions
 from harness.model import OpType, PreconditionError
 from harness.scenario.offsets import RecordOffsets
-from harness.scenario.steps import Add, ClientAct, Delete, Read, Remove
+from harness.scenario.steps import Add, ChangeFormat, ClientAct, Delete, Read, Remove
 from harness.workload.plan import Place
 
 # The process of the history that asks in ZooKeeper.
@@ -54,6 +55,8 @@ class ClientSteps:
                 self._remove(place)
             case Add(place):
                 self._add(place)
+            case ChangeFormat(number):
+                self._client.alter_topic(cluster.topic, FORMAT_SETTING, FORMAT_VERSIONS[number])
 
     def _remove(self, place: Place) -> None:
         """Ask, and wait until the topic has them no more."""

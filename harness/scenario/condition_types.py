@@ -15,6 +15,8 @@ from harness.scenario.grammar import Form, Slot, Statement, Word
 from harness.scenario.kinds import API, EITHER_DIRECTION, GROUP, LINK_END, NODE, NODE_OR_NONE, OFFSET, OTHER_END
 from harness.scenario.offsets import Offset
 
+# Message formats that topics may have, by their words.
+MESSAGE_FORMATS: Final = {"1": 1, "2": 2}
 _NODE: Final = Slot("node", NODE)
 _LINK: Final = (Slot("src", LINK_END), ARROW, Slot("dst", OTHER_END))
 
@@ -115,6 +117,15 @@ class Compacted(Statement):
     node: str
     offset: Offset
     FORM: ClassVar[Form] = (Word("compacted"), _NODE, Word(">="), Slot("offset", OFFSET))
+
+
+@dataclass(frozen=True, slots=True)
+class HasFormat(Statement):
+    """The node has taken up this message format of the topic."""
+
+    node: str
+    number: int
+    FORM: ClassVar[Form] = (Word("format"), _NODE, Word("="), Choice("number", MESSAGE_FORMATS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +273,7 @@ ConditionOfNode: TypeAlias = (
     | Checkpoint
     | LogStarts
     | Compacted
+    | HasFormat
     | LogEnds
     | Settled
     | Heard
@@ -287,6 +299,7 @@ CONDITIONS: Final[tuple[type[Statement], ...]] = (
     LogEnds,
     LogStarts,
     Compacted,
+    HasFormat,
     Settled,
     Acked,
     OneBatch,

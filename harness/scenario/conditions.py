@@ -24,6 +24,7 @@ from harness.scenario.condition_types import (
     EpochRises,
     Fenced,
     Gone,
+    HasFormat,
     Heard,
     Held,
     InSync,
@@ -127,6 +128,8 @@ class Conditions:
                 return cluster.log_start(node) >= self._record_offsets.number(offset)
             case Compacted(node, offset):
                 return cluster.compacted(node) >= self._record_offsets.number(offset)
+            case HasFormat(node, number):
+                return cluster.main.message_format(node) == number
             case Registered(node):
                 return cluster.zookeeper_view.registered(node) != 0
             case Gone(node):

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import ClassVar, Final, TypeAlias
 
 from harness.cluster.aims import AIMS
-from harness.scenario.condition_types import CONDITIONS, Condition
+from harness.scenario.condition_types import CONDITIONS, MESSAGE_FORMATS, Condition
 from harness.scenario.forms import ARROW, Choice, OnLink, Options, Perhaps, Rest, Setting, Several, Then
 from harness.scenario.grammar import Form, Slot, Statement, Word
 from harness.scenario.kinds import (
@@ -127,6 +127,20 @@ class Add(Statement):
 
     place: Place
     FORM: ClassVar[Form] = (Word("add"), Slot("place", PLACE))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFormat(Statement):
+    """
+    Have the topic's leaders write in this message format from now on.
+
+    1 are the messages of 0.10, which have no epochs, 2 the
+    record batches of 0.11; what is in the logs stays as it is.
+    Each node takes it up by itself: `await format A = 1`.
+    """
+
+    number: int
+    FORM: ClassVar[Form] = (Word("format"), Choice("number", MESSAGE_FORMATS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +330,7 @@ class Require(Statement):
 
 
 LinkAct: TypeAlias = Hold | Release | ReleaseAll | Drop | Cut | Delay | Double | Heal | HealAll
-ClientAct: TypeAlias = Read | Delete | Remove | Add
+ClientAct: TypeAlias = Read | Delete | Remove | Add | ChangeFormat
 Act: TypeAlias = Produce | ClientAct | Pass | Inject | Install | Settle | LinkAct | Await | Require
 
 LINK_STEPS: Final[tuple[type[Statement], ...]] = (
@@ -331,6 +345,6 @@ LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     Heal,
 )
 STEPS: Final[tuple[type[Statement], ...]] = (
-    *(Produce, Read, Delete, Remove, Add, Pass, Inject, Install, Settle, Await, Require),
+    *(Produce, Read, Delete, Remove, Add, ChangeFormat, Pass, Inject, Install, Settle, Await, Require),
     *LINK_STEPS,
 )

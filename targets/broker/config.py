@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from targets.broker.core.inter_broker import protocol_rules
+from targets.broker.core.log_port import LATEST_FORMAT
 from targets.broker.core.rules import from_text
+from targets.broker.core.settings import FORMATS
 from targets.broker.core.state import Config, Together
 from targets.broker.core.zookeeper import Registration
 from targets.broker.limits import Limits
@@ -120,6 +122,8 @@ def _config(raw: Mapping[str, Any]) -> Config:
     tunables: dict[str, Any] = {
         name: _setting(f"setting {name}", value, _TUNABLE[name]) for name, value in settings.items()
     }
+    if tunables.get("message_format", LATEST_FORMAT) not in FORMATS:
+        raise _wrong("setting message_format", tunables["message_format"], " or ".join(map(str, FORMATS)))
     return Config(
         broker_id=_number("broker_id", raw["broker_id"]),
         registration=Registration(

@@ -33,6 +33,7 @@ class Limits:
     fetch_sessions_max: int = 1_000
     log_files_open_max: int = 1_000
     producers_max: int = 10_000
+    converted_records_max: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +143,12 @@ ROWS: Final = (
         kafka="",
         counts="the idempotent producers that a replica knows",
         beyond="the one that has sent nothing for longest is not known any more",
+    ),
+    Row(
+        name="converted_records_max",
+        kafka="",
+        counts="the records of one Produce to topics of an older message format, which are converted one by one",
+        beyond="MESSAGE_TOO_LARGE for the partitions that are too many; Java's producers then split them",
     ),
 )
 

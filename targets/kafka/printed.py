@@ -6,6 +6,7 @@ Lines of a broker's log about its replicas, release by release; Apache Kafka rep
     stuck      a partition's fetcher has stopped: a failed append or truncation ended its thread, or (from 2.3 on)
                marked the partition failed
     fenced     the leader refused its fetch for an older epoch (from 2.1 on)
+    format     the broker is about to take up a message format that its topic was given
     exiting    KAFKA-3924: its log is longer than its leader's, and the process exits (up to 2.0.0). 0.10.2 prints
                it and hangs in its exit: rely on the line, not on the process
 
@@ -32,6 +33,12 @@ _LOG: Final = rf"\[(?:Unified)?Log partition={_PARTITION}, dir=[^]]*\]"
 CLOCKS_ARGUMENT: Final = "-Xlog:safepoint=info:stdout:timemillis,timenanos"
 _CLOCKS: Final = re.compile(r'^\[(?P<wall>\d+)ms\]\[(?P<monotonic>\d+)ns\] Safepoint "PrintThreads"')
 _NS_PER_MS: Final = 1_000_000
+
+# A topic's settings, as a map of Scala or of Java. It is about all of its partitions, and counts for the first.
+_FORMAT: Final = re.compile(
+    r"Processing override for entityPath: topics/(?P<topic>[\w.-]+) with config: "
+    r".*message\.format\.version(?: -> |=)(?P<release>\d+\.\d+)"
+)
 
 # Tried in this order; the first pattern found in a line decides.
 PATTERNS: Final = tuple(
@@ -63,6 +70,9 @@ def read(line: str) -> Printed | None:
                 partition=int(groups["partition"]),
                 to=None if cut_to is None else int(cut_to),
             )
+    if found := _FORMAT.search(line):
+        number = 1 if found["release"] == "0.10" else 2
+        return Printed(what="format", topic=found["topic"], partition=0, to=number)
     return None
 
 

@@ -12,6 +12,7 @@ from harness.model import PreconditionError, UsageError
 from harness.workload.plan import Clients
 from targets.broker.core.messages import TopicPartition
 from targets.simulator.addition import AddPartitions
+from targets.simulator.alteration import AlterTopic
 from targets.simulator.deletion import DeleteRecords
 from targets.simulator.operations import CreateTopic, Operation, Produce, Read
 from targets.simulator.workload import SimWorkload
@@ -114,6 +115,13 @@ class SimClient:
         if deletion.error:
             raise PreconditionError(f"delete records of {topic}-{partition} before {before}: {deletion.error}")
         return deletion.low_watermark
+
+    def alter_topic(self, topic: str, setting: str, to: str) -> None:
+        """Give a topic this setting, and no other of its own."""
+        alteration = AlterTopic(self._world, self._name(), topic, setting, to)
+        self._await(alteration)
+        if alteration.error:
+            raise PreconditionError(f"setting {setting}={to} of {topic}: {alteration.error}")
 
     # --- not blocking ----------------------------------------------------------------------------------------
     def begin_produce(

@@ -29,7 +29,6 @@ from targets.simulator.records import content_of
 from targets.simulator.segment import TORN, ZEROS, Segment, file_name, is_rotten
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
-MAGIC: Final = 2
 CLEAN: Final = "clean"
 BELOW_START: Final = "below-log-start"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
@@ -280,7 +279,7 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
                     base=batch.base_offset,
                     last=batch.last_offset,
                     epoch=batch.leader_epoch,
-                    magic=MAGIC,
+                    magic=content.magic,
                     crc=batch.crc,
                     codec=content.codec,
                     position=position,

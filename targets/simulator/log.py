@@ -18,6 +18,7 @@ from zlib import crc32
 
 from harness.cluster.disk_error import DiskError
 from targets.broker.core.log_port import (
+    LATEST_FORMAT,
     NEVER_YET,
     AppendOrderError,
     Cleaned,
@@ -30,7 +31,7 @@ from targets.broker.core.log_port import (
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.cleaner import Cleaner
 from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
-from targets.simulator.records import content_of, placed
+from targets.simulator.records import content_of, placed_all
 from targets.simulator.segment import TORN, Segment, file_name, is_rotten
 
 Entries: TypeAlias = tuple[tuple[int, int], ...]
@@ -104,13 +105,16 @@ class SimLog:
         self.changes += 1
 
     # --- append and read -----------------------------------------------------------------------------------
-    def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
-        """Assign offsets and epoch to the batches and append them: (first offset, new log end offset)."""
+    def append_as_leader(
+        self, batches: Sequence[Batch], leader_epoch: int, message_format: int = LATEST_FORMAT
+    ) -> tuple[int, int]:
+        """Assign offsets and epoch to the batches and append them in this format; or raise FormatError."""
         first = self._end
+        stored = placed_all(batches, first, leader_epoch, message_format)
         if self._errors.armed is not None and batches and self._errors.due(WRITES):
-            self._append_part([placed(batches[0], first, leader_epoch)])
-        for batch in batches:
-            self._append(placed(batch, self._end, leader_epoch))
+            self._append_part(stored[:1])
+        for batch in stored:
+            self._append(batch)
         return first, self._end
 
     def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:

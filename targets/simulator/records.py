@@ -14,14 +14,20 @@ from typing import Final
 from zlib import crc32
 
 from harness.logdir.records import sent_digest
+from targets.broker.core.log_port import LATEST_FORMAT, FormatError
 from targets.broker.core.messages import Batch, Payload
 
 HEADER_BYTES: Final = 61
+# The size of a message of format 1 without its value.
+MESSAGE_BYTES: Final = 34
 # The size of a real batch's record without its value: lengths, deltas, attributes.
 RECORD_BYTES: Final = 7
 _SEPARATOR: Final = "\x1f"
 # In place of a value that compaction has removed.
 _REMOVED: Final = "\x1e"
+# Behind the codec of what is stored in an older format.
+_OLDER: Final = "\x1d1"
+_PLAIN: Final = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,7 @@ class Content:
     Attributes:
         records: (offset delta, digest, value), in order; without those that compaction has removed.
         count: how many records the batch was sent with.
+        magic: its message format.
         timestamp_ms: milliseconds since 1970, the same for all records of a batch.
     """
 
@@ -39,6 +46,7 @@ class Content:
     timestamp_ms: int
     records: tuple[tuple[int, str, str], ...]
     count: int
+    magic: int = LATEST_FORMAT
 
 
 def make_batch(values: Sequence[str], *, codec: str = "none", timestamp_ms: int) -> Batch:
@@ -69,6 +77,45 @@ def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:
     return replace(batch, base_offset=base_offset, last_offset=last_offset, leader_epoch=leader_epoch)
 
 
+def as_messages(batch: Batch, base_offset: int) -> list[Batch]:
+    """
+    Return a batch in message format 1: one message for each record, or a compressed one around all of them.
+
+    Raises:
+        FormatError: the format has no place for it, as on files (targets/broker/log/older.py).
+    """
+    codec, timestamp, *values = bytes(batch.payload).decode().split(_SEPARATOR)
+    if codec == "zstd":
+        raise FormatError("a batch compressed with zstd; expected another codec, as message format 1 has none")
+    found: list[Batch] = []
+    for each in [[value] for value in values] if codec == _PLAIN else [values]:
+        payload = _SEPARATOR.join((codec + _OLDER, timestamp, *each)).encode()
+        last = base_offset + len(each) - 1
+        size = MESSAGE_BYTES * (len(each) + (codec != _PLAIN)) + sum(map(len, each))
+        found.append(
+            Batch(
+                base_offset=base_offset,
+                last_offset=last,
+                leader_epoch=-1,
+                crc=crc32(payload),
+                size=size,
+                payload=payload,
+            )
+        )
+        base_offset = last + 1
+    return found
+
+
+def placed_all(batches: Sequence[Batch], base_offset: int, leader_epoch: int, message_format: int) -> list[Batch]:
+    """Return batches as a leader stores them in this format; or raise FormatError."""
+    found: list[Batch] = []
+    for batch in batches:
+        older = message_format < LATEST_FORMAT
+        found += as_messages(batch, base_offset) if older else [placed(batch, base_offset, leader_epoch)]
+        base_offset = found[-1].next_offset
+    return found
+
+
 def content_of(payload: Payload) -> Content:
     """Parse a payload of make_batch."""
     return _read(bytes(payload))
@@ -78,7 +125,8 @@ def content_of(payload: Payload) -> Content:
 def _read(payload: bytes) -> Content:
     codec, timestamp, *values = payload.decode().split(_SEPARATOR)
     return Content(
-        codec=codec,
+        codec=codec.removesuffix(_OLDER),
+        magic=LATEST_FORMAT if codec == codec.removesuffix(_OLDER) else 1,
         timestamp_ms=int(timestamp),
         records=tuple(
             (delta, sent_digest(value, int(timestamp)), value)

@@ -176,7 +176,7 @@ def random_formats(seed: int, nodes: Iterable[str]) -> dict[str, dict[str, Any]]
     """Return which nodes of a cluster of the older message format write epochs already: in most runs some do."""
     chance = Random(f"formats {seed}")
     share = chance.choice((0.0, 0.5, 0.5, 0.5))
-    return {name: {"stamp_epochs": chance.random() < share} for name in nodes}
+    return {name: {"message_format": 2 if chance.random() < share else 1} for name in nodes}
 
 
 def random_more(seed: int) -> dict[str, Any]:

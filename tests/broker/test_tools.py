@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -28,6 +29,7 @@ from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.java import find_java
 from harness.launch import Address
+from harness.logdir.scan import scan_partition
 from targets.broker.log.batch import producer_of
 from targets.kafka.jars import cache_dir, jars_of, missing, tools_of
 from targets.kafka.releases import release_of
@@ -245,6 +247,65 @@ def test_python_admin_clients_see_settings_sizes_and_offsets_by_time(cluster: Cl
 
 
 @exhaustive
+def _send(cluster: Cluster, topic: str, codec: str, values: Sequence[bytes], first_ms: int) -> None:
+    """Send these values in one batch, to all replicas, each a millisecond later than the one before."""
+    settings = {"bootstrap.servers": bootstrap(cluster), "compression.type": codec, "acks": "all", "linger.ms": 50}
+    producer = Producer({**settings, "log_level": 0})
+    for time, value in enumerate(values, first_ms):
+        producer.produce(topic, value, key=b"k", partition=0, timestamp=time)
+    assert producer.flush(limits.CLIENT_OPERATION_S_MAX) == 0
+
+
+def _formats(cluster: Cluster, topic: str) -> list[int]:
+    """Return the message format of each batch of the log of A."""
+    return [batch.magic for batch in scan_partition(disk(cluster, "A") / f"{topic}-0").batches]
+
+
+@exhaustive
+def test_clients_and_tools_read_a_log_that_holds_both_message_formats(tools: Tools) -> None:
+    """Source: KIP-31, KIP-32, KIP-98: a topic goes down to format 1 and up again while it is written to."""
+    cluster, wait_s = tools.cluster, limits.CLIENT_OPERATION_S_MAX
+    topic = f"{tools.topic}-formats"
+    admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(timeout=wait_s)
+    cluster.await_(lambda: led(cluster, topic) == 1, lambda: f"a leader of {topic}")
+    sent: list[bytes] = []
+
+    def send(codec: str) -> None:
+        values = [f"m-{len(sent) + more}".encode() for more in range(3)]
+        _send(cluster, topic, codec, values, 1_000 + len(sent))
+        sent.extend(values)
+
+    def has(number: int) -> bool:
+        send("none")
+        return _formats(cluster, topic)[-1] == number
+
+    send("gzip")
+    for number, version in ((1, "0.10.2"), (2, "2.2")):
+        change = ("--add-config", f"message.format.version={version}")
+        tools.run("kafka-configs", "--alter", "--entity-type", "topics", "--entity-name", topic, *change)
+        cluster.await_(partial(has, number), lambda: f"formats {_formats(cluster, topic)}")
+        for codec in ("gzip", "lz4"):
+            send(codec)
+    formats = _formats(cluster, topic)
+    assert (2, 1, 2) == (formats[0], formats[formats.index(1)], formats[-1])
+
+    expected = [(offset, 1_000 + offset, b"k", value) for offset, value in enumerate(sent)]
+    with closing(kafka.KafkaConsumer(bootstrap_servers=bootstrap(cluster))) as consumer:
+        consumer.assign([kafka.TopicPartition(topic, 0)])
+        consumer.seek_to_beginning()
+        found = [next(consumer) for _ in sent]
+    assert expected == [(each.offset, each.timestamp, each.key, each.value) for each in found]
+    theirs = Consumer({"bootstrap.servers": bootstrap(cluster), "group.id": topic, "check.crcs": True})
+    with closing(theirs):
+        theirs.assign([TopicPartition(topic, 0, 0)])
+        read = theirs.consume(len(sent), timeout=wait_s)
+    assert expected == [(each.offset(), each.timestamp()[1], each.key(), each.value()) for each in read]
+    wish = ("--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", str(len(sent)))
+    lines = tools.run("kafka-console-consumer", *wish).splitlines()
+    assert [value.decode() for value in sent] == [line for line in lines if line.startswith("m-")]
+
+
 def test_python_admin_clients_alter_settings(cluster: Cluster) -> None:
     wait_s = limits.CLIENT_OPERATION_S_MAX
     admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})

@@ -57,7 +57,7 @@ def test_our_broker_takes_them_in_the_words_of_its_core() -> None:
         "controlled_shutdown_ms": 6,
     }
     asked = Settings(message_format=without, unclean_election=True, keys=3, **words)
-    assert words | {"stamp_epochs": False, "unclean_election": True} == {
+    assert words | {"message_format": 1, "unclean_election": True} == {
         name: value for name, value in settings_of(asked).items() if name not in SETTINGS
     }
     assert SETTINGS["replica_lag_ms_max"] == settings_of(asked)["replica_lag_ms_max"]

@@ -16,6 +16,7 @@ from harness.events import (
     EVENTS,
     FAILED,
     AddPartitions,
+    AlterTopic,
     CreateTopic,
     DeleteTopic,
     Event,
@@ -71,9 +72,10 @@ def test_event_is_frozen_slotted_and_exported(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_event_about_a_partition_names_topic_and_partition(kind: type[Event]) -> None:
-    """A link's rule, and what comes or goes, name a topic alone; Setup and oracles are exempt; others both."""
+    """A link's rule, and what comes, goes or changes, name a topic alone; Setup, oracles are exempt; others both."""
     named = {"topic", "partition"} & get_type_hints(kind).keys()
-    if issubclass(kind, LinkRule | Heal | CreateTopic | DeleteTopic | AddPartitions | RemovePartitions):
+    of_topic = CreateTopic | DeleteTopic | AddPartitions | RemovePartitions | AlterTopic
+    if issubclass(kind, LinkRule | Heal | of_topic):
         assert {"topic"} == named
     elif kind not in (Setup, OracleViolation):
         assert issubclass(kind, OfPartition | OfLinkAndPartition) == bool(named)

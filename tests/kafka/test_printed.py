@@ -15,6 +15,18 @@ LOG = "[Log partition=log-0, dir=/data/kafka]"
     ("line", "what", "to"),
     [
         ("12:00:00,123 INFO Truncating log log-0 to offset 3. (kafka.log.Log)", "truncate", 3),
+        (
+            "INFO Processing override for entityPath: topics/log with config: Map(message.format.version -> "
+            "0.10.2, retention.ms -> 7) (kafka.server.DynamicConfigManager)",
+            "format",
+            1,
+        ),
+        (
+            "INFO Processing override for entityPath: topics/log with config: {message.format.version=0.11.0} "
+            "(kafka.server.DynamicConfigManager)",
+            "format",
+            2,
+        ),
         ("INFO Truncating log-0 to 5 has no effect as the largest offset in the log is 4.", "truncate", 5),
         (f"INFO {LOG} Truncating to 21 has no effect as the largest offset in the log is 20", "truncate", 21),
         (f"INFO {LOG} Truncating to offset 21 (kafka.log.Log)", "truncate", 21),

@@ -12,7 +12,7 @@ from harness.random_schedule.older_format import QUIET, has_older_format, older_
 from harness.random_schedule.profile import DEFAULT, REAL, profile_of
 from harness.random_schedule.width import NARROW, is_wide
 from harness.scenario.file import draw, parse
-from harness.scenario.steps import Hold, Inject, Pass, Release
+from harness.scenario.steps import ChangeFormat, Hold, Inject, Pass, Release
 from harness.scenario.text import text_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
@@ -69,15 +69,25 @@ def test_nothing_is_disturbed_before_all_followers_know_the_high_watermark() -> 
 
 
 def test_nodes_write_epochs_in_some_worlds_in_others_none_does() -> None:
-    found = [{each["stamp_epochs"] for each in random_formats(seed, "ABCD").values()} for seed in SEEDS]
-    assert {False} in found
-    assert {True, False} in found
+    found = [{each["message_format"] for each in random_formats(seed, "ABCD").values()} for seed in SEEDS]
+    assert {1} in found
+    assert {1, 2} in found
+
+
+def test_some_schedules_change_the_format_up_and_down_while_all_is_quiet() -> None:
+    drawn = [[step.act for step in older_format_schedule(seed).steps] for seed in SEEDS]
+    changing = [acts for acts in drawn if any(isinstance(act, ChangeFormat) for act in acts)]
+    assert len(SEEDS) / 4 < len(changing) < 3 * len(SEEDS) / 4
+    assert {1, 2} == {act.number for acts in changing for act in acts if isinstance(act, ChangeFormat)}
+    for acts in changing:
+        places = [at for at, act in enumerate(acts) if isinstance(act, ChangeFormat)]
+        assert all(acts[at - 1] == acts[at + 1] == QUIET for at in places)
 
 
 @pytest.mark.parametrize("first", [0, 20])
 def test_sound_brokers_lose_nothing_that_is_promised(first: int) -> None:
     runs = RandomRuns(target="broker", variant="kip380", host=SIM)
-    player, out_of_range, without = sim_player(runs.load_target()), 0, 0
+    player, out_of_range, without, taken = sim_player(runs.load_target()), 0, 0, 0
     for seed in range(first, first + 20):
         schedule = older_format_schedule(seed)
         result, ops = play_in_memory(
@@ -87,5 +97,7 @@ def test_sound_brokers_lose_nothing_that_is_promised(first: int) -> None:
         reasons = [op.value["reason"] for op in ops if op.f == "truncate"]
         out_of_range += "out-of-range" in reasons
         without += "no-epoch-information" in reasons
+        taken += any(op.f == "format" for op in ops)
+    assert taken
     assert out_of_range
     assert without

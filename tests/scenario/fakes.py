@@ -146,6 +146,9 @@ class FakeClient:
         self.sent.append(("delete records", before))
         return before
 
+    def alter_topic(self, topic: str, setting: str, to: str) -> None:
+        self.sent.append(("alter", topic, setting, to))
+
     def read_all(self, _topic: str, _partition: int) -> list[tuple[int, str]]:
         self.sent.append(("read",))
         return []

@@ -103,6 +103,16 @@ def test_produce_sends_as_many_records_as_were_drawn(history: History, text: str
     assert ("m2", 3, options) == one.client.sent[1]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("number", "version"), [(1, "0.10.2"), (2, "0.11.0")])
+def test_format_is_asked_for_by_the_name_of_a_release(history: History, number: int, version: str) -> None:
+    one, cluster, _ = play(history, f"format {number}")
+    assert [("alter", cluster.topic, "message.format.version", version)] == [
+        each
+        for each in one.client.sent
+        if each[0] == "alter"  # type: ignore[attr-defined]
+    ]
+
+
 def test_hold_names_link_direction_and_offset_also_of_records_to_come(history: History) -> None:
     _, cluster, _ = play(
         history,

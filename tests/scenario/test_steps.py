@@ -41,6 +41,7 @@ double LeaderAndIsr * -> A
 install kip320@kip101 on A B
 install own on A
 settle
+format 2
 heal all
 heal A -> B
 await leader = A
@@ -60,6 +61,7 @@ checkpoint A = end(m1)
 checkpoint A >= 12
 start A >= end(m1)
 compacted A >= end(m1)
+format A = 1
 log A = start(m2)
 settled A
 acked m1

@@ -241,3 +241,50 @@ def test_topic_waits_for_a_controller() -> None:
         client.create_topic("other", [1])
     world.links.release_all()
     client.create_topic("other", [1])
+
+
+# --- settings of topics ----------------------------------------------------------------------------------------
+FORMAT = "message.format.version"
+
+
+def test_setting_is_changed_and_taken_up_by_every_node(stage: Stage) -> None:
+    """Source: KIP-133."""
+    stage.client.alter_topic(TOPIC, FORMAT, "0.10.2")
+    told = {"topic": TOPIC, "setting": FORMAT, "to": "0.10.2"}
+    assert [("client-1", "invoke", told), ("client-1", "ok", told)] == stage.outcomes()
+
+    def taken() -> bool:
+        found = [(process, value) for _, process, _, f, value in map(_named, stage.ops.found) if f == "format"]
+        return sorted(process for process, value in found if value["to"] == 1) == ["A", "B"]
+
+    assert stage.world.until(taken, WAIT_S)
+    stage.client.produce(TOPIC, 0, "m1", ["a", "b"], acks=-1)
+    log = stage.world.nodes["B"].disk.replica_log(TP)
+    assert log is not None
+    assert [(0, 1, -1), (1, 1, -1)] == [(each.base, each.magic, each.epoch) for each in log.batches]
+
+
+def _named(op: tuple[Any, ...]) -> tuple[Any, str, OpType, str, Mapping[str, Any]]:
+    source, process, type_, f, value = op
+    return source, process, type_, f, value
+
+
+def test_setting_that_no_topic_can_have_is_refused(stage: Stage) -> None:
+    with pytest.raises(PreconditionError, match=r"INVALID_REQUEST .*expected a release of Kafka"):
+        stage.client.alter_topic(TOPIC, FORMAT, "0.9.0")
+    assert OpType.FAIL is stage.last()[0]
+
+
+def test_batch_that_does_not_fit_into_the_format_is_refused(stage: Stage) -> None:
+    """Source: KIP-110: zstd needs message format 2."""
+    stage.client.alter_topic(TOPIC, FORMAT, "0.10.2")
+    stage.world.until(lambda: False, 1.0)
+    with pytest.raises(PreconditionError, match="UNSUPPORTED_FOR_MESSAGE_FORMAT"):
+        stage.client.produce(TOPIC, 0, "m1", ["a"], acks=-1, codec="zstd")
+    log = stage.world.nodes["A"].disk.replica_log(TP)
+    assert log is not None
+    assert not log.batches
+    stage.client.produce(TOPIC, 0, "m2", ["a", "b"], acks=-1, codec="gzip")
+    log = stage.world.nodes["A"].disk.replica_log(TP)
+    assert log is not None
+    assert [(0, 1, "gzip")] == [(each.base, each.last, each.codec) for each in log.batches]

@@ -82,7 +82,7 @@ def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
     cluster.start("A")
     (world,) = [getattr(cluster.host, "_world")]  # noqa: B009
     config = world.nodes["A"].config
-    assert (2, True, False) == (config.min_isr, config.unclean_election, config.stamp_epochs)
+    assert (2, True, 1) == (config.min_isr, config.unclean_election, config.message_format)
     cluster.close()
 
 

@@ -25,13 +25,13 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
-from harness.events import DeleteRecords, Produce, Read
+from harness.events import AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
 from harness.keys import key_bytes
@@ -266,6 +266,27 @@ class LibrdkafkaClient:
             raise PreconditionError(f"delete records of {topic}-{partition} before {before}: {error}") from error
         self.history.record(process, OpType.OK, replace(asked, low_watermark=low))
         return low
+
+    def alter_topic(self, topic: str, setting: str, to: str) -> None:
+        """
+        Give a topic this setting, and no other of its own.
+
+        Raises:
+            PreconditionError: the change was refused, or was not answered in time; the history has which.
+        """
+        process = f"client-{next(self._numbers)}"
+        asked = AlterTopic(topic=topic, setting=setting, to=to)
+        self.history.record(process, OpType.INVOKE, asked)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, set_config={setting: to})
+        within_s = limits.CLIENT_OPERATION_S_MAX
+        try:
+            AdminClient(self._config()).alter_configs([resource], request_timeout=within_s)[resource].result(
+                timeout=within_s
+            )
+        except (KafkaException, TimeoutError) as error:
+            self.history.record(process, OpType.INFO, replace(asked, error=str(error)))
+            raise PreconditionError(f"setting {setting}={to} of {topic}: {error}") from error
+        self.history.record(process, OpType.OK, asked)
 
     def _read(self, group: str, place: TopicPartition) -> tuple[list[tuple[int, str]], int, int]:
         consumer = Consumer({**self._config(), "group.id": group, "enable.auto.commit": False})

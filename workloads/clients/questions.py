@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
+import kio.schema.alter_configs.v0.request as alter_configs_v0_request
+import kio.schema.alter_configs.v0.response as alter_configs_v0_response
 import kio.schema.delete_records.v0.request as delete_records_v0_request
 import kio.schema.delete_records.v0.response as delete_records_v0_response
 import kio.schema.fetch.v5.request as fetch_v5_request
@@ -44,9 +46,12 @@ _FETCH: Final[dict[int, tuple[Any, Any]]] = {
 }
 _METADATA: Final[tuple[Any, Any]] = (metadata_v4_request, metadata_v4_response)
 _DELETE_RECORDS: Final[tuple[Any, Any]] = (delete_records_v0_request, delete_records_v0_response)
+_ALTER_CONFIGS: Final[tuple[Any, Any]] = (alter_configs_v0_request, alter_configs_v0_response)
 _INIT_PRODUCER_ID: Final[tuple[Any, Any]] = (init_producer_id_v0_request, init_producer_id_v0_response)
 _LIST_OFFSETS: Final[tuple[Any, Any]] = (list_offsets_v1_request, list_offsets_v1_response)
 _EARLIEST: Final = -2
+# Kafka's number of a resource that is a topic.
+_TOPIC: Final = 2
 
 T = TypeVar("T")
 
@@ -282,6 +287,16 @@ def delete_records(
     (of_topic,) = the_one(found.topics)
     (each,) = the_one(of_topic.partitions)
     return Deleted(error=each.error_code, low_watermark=each.low_watermark)
+
+
+def alter_topic(connection: Connection, topic: str, setting: str, to: str) -> tuple[ErrorCode, str]:
+    """Ask any broker, once, to give a topic this setting, and no other of its own; return its error and text."""
+    request, response = _ALTER_CONFIGS
+    config = request.AlterableConfig(name=setting, value=to)
+    resource = request.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic, configs=(config,))
+    asked = request.AlterConfigsRequest(resources=(resource,), validate_only=False)
+    (each,) = the_one(connection.ask(asked, response.AlterConfigsResponse).responses)
+    return each.error_code, each.error_message or ""
 
 
 def shown(assignments: Sequence[Sequence[int]]) -> str:

@@ -25,7 +25,7 @@ from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
-from harness.events import AddPartitions, DeleteRecords, Produce, Read
+from harness.events import AddPartitions, AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED
 from harness.logdir.codec import CodecError
@@ -286,6 +286,32 @@ class RawClient:
             raise PreconditionError(f"delete records of {topic}-{partition} before {before}: {error_text}")
         self.history.record(process, type_, replace(asked, low_watermark=deleted.low_watermark))
         return deleted.low_watermark
+
+    def alter_topic(self, topic: str, setting: str, to: str) -> None:
+        """
+        Give a topic this setting, and no other of its own; its leader is asked, as any broker could be.
+
+        Raises:
+            PreconditionError: the change was refused, or was not answered in time; the history has which.
+        """
+        process = self._process()
+        deadline = time.monotonic() + self.timeout_s
+        asked = AlterTopic(topic=topic, setting=setting, to=to)
+        self.history.record(process, OpType.INVOKE, asked)
+        type_, text = OpType.OK, ""
+        try:
+            leader = self._find(process, deadline, topic, 0, lambda found: found.leader)
+            with Connection(leader, process, deadline) as connection:
+                error, said = questions.alter_topic(connection, topic, setting, to)
+        except (NotSent, NoAnswer) as lost:
+            type_, text = outcome_without(lost).type, str(lost)
+        else:
+            if error is not ErrorCode.none:
+                type_ = OpType.INFO if error is ErrorCode.request_timed_out else OpType.FAIL
+                text = f"{error.name.upper()} {said}".strip()
+        self.history.record(process, type_, replace(asked, error=text))
+        if type_ is not OpType.OK:
+            raise PreconditionError(f"setting {setting}={to} of {topic}: {text}")
 
     # --- who is asked ----------------------------------------------------------------------------------------
     def _find(

@@ -8,7 +8,7 @@ from typing import Final
 
 from checkers.rules.chain.checkpoints import below, text_of
 from checkers.rules.chain.node import Epochs, Given, Node
-from harness.events import Append, Recovered, Truncate
+from harness.events import WITH_EPOCHS, Append, Recovered, Truncate
 
 _FULL: Final = "full"
 # Why a follower truncates once more after one command: its leader's log begins later, or ends earlier; or a batch
@@ -40,6 +40,7 @@ def recovered(node: Node, log: Recovered, given: Given) -> Iterator[str]:
         not node.unsure
         and node.wrote
         and node.epochs is not None
+        and not (given.mixed and not node.epochs)  # an empty file, and the log was read anew
         and below(_trimmed(log.epochs, node.epochs, given), upto) != below(node.epochs, upto)
     ):
         had = text_of(node.epochs)
@@ -73,8 +74,10 @@ def appended(node: Node, added: Append, given: Given) -> Iterator[str]:
         yield f"appended as {added.role or 'nobody'} when it was {node.role or 'neither leader nor follower'}"
     if added.role == node.role == "follower" and node.owes:
         yield "appended before it had reported whether it cut its log"
-    if given.stamps and added.role == node.role:
+    if added.role == node.role and node.writes_epochs(given):
         yield from _stamped(node, added, given)
+    elif added.role == node.role == "leader" and 0 < node.format < WITH_EPOCHS and added.epoch >= 0:
+        yield f"appended in epoch {added.epoch}, in message format {node.format}, which has none,"
     node.end, node.low = added.end, added.end
     if node.kept is not None:
         node.kept.append((added.base, added.end))
@@ -83,7 +86,8 @@ def appended(node: Node, added: Append, given: Given) -> Iterator[str]:
 def _stamped(node: Node, added: Append, given: Given) -> Iterator[str]:
     """Yield it if an append has another epoch than the checkpoint; `leaders` judges who leads which epoch."""
     if added.epoch < 0:
-        yield "appended without an epoch"
+        if added.role == "leader" or not given.mixed:  # its leader may not have taken up the format yet
+            yield "appended without an epoch"
     elif not given.newest:
         return  # an older epoch may have won against the one of this append
     elif node.epochs == ():
@@ -109,7 +113,8 @@ def cut(node: Node, made: Truncate, given: Given) -> Iterator[str]:
         made.end <= made.to <= made.start and (made.to < made.start or made.end == made.to)
     ):
         yield f"cut its log from {made.start} to {made.to}, and it ends at {made.end},"
-    if given.cut_at and made.reason != _FULL and node.epochs and node.epochs[-1][1] >= made.to == made.start:
+    certain = given.cut_at and node.writes_epochs(given)
+    if certain and made.reason != _FULL and node.epochs and node.epochs[-1][1] >= made.to == made.start:
         yield f"kept epoch {node.epochs[-1][0]} from {node.epochs[-1][1]} when it cut its log to {made.to}"
     # A step of KIP-279's walk that changed nothing ends it.
     node.walks = node.changed or made.to < made.start

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self, TypeAlias
 
 from checkers.facts.compacted import kept_of
-from checkers.facts.view import newest_counts, setup_of
+from checkers.facts.view import changes_format, newest_counts, run_setup_of, setup_of
+from harness.events import WITH_EPOCHS
 from harness.model import Op
 
 Epochs: TypeAlias = tuple[tuple[int, int], ...]
@@ -19,7 +20,9 @@ class Given(NamedTuple):
     What the set-up says of the brokers' protocol, as far as their stories depend on it.
 
     Attributes:
-        stamps: batches carry epochs.
+        stamps: batches carry epochs, where their message format stores any.
+        message_format: in which every node starts, 0 where some may have one with epochs and others none.
+        mixed: not all nodes write epochs at all times.
         newest: the epoch in which a broker leads or appends is the newest of its checkpoint.
         on_lead: a leader writes its epoch when it takes over, before it appends.
         registers_first: a broker obeys no command before it has registered (KIP-380).
@@ -32,6 +35,8 @@ class Given(NamedTuple):
     """
 
     stamps: bool = False
+    message_format: int = 0
+    mixed: bool = False
     newest: bool = False
     on_lead: bool = False
     registers_first: bool = False
@@ -49,9 +54,13 @@ class Given(NamedTuple):
         if setup is None:
             return cls()
         rules = setup.rules
-        stamps = rules.get("epochs") == _YES and setup.message_format in (None, "with_epochs")
+        stamps = rules.get("epochs") == _YES
+        first = run_setup_of(ops)
+        with_epochs = first is not None and first.message_format in (None, "with_epochs")
         return cls(
             stamps=stamps,
+            message_format=WITH_EPOCHS if with_epochs else 0,
+            mixed=changes_format(ops) or not with_epochs,
             newest=stamps and newest_counts(ops),
             on_lead=stamps and rules.get("epoch_assigned_on_lead") == _YES and newest_counts(ops),
             registers_first=rules.get("fence_broker_epoch") == _YES,
@@ -95,6 +104,7 @@ class Node:
         silent: whether it was restarted with a log, and has not reported it.
         down: whether a fault took it down, so that it may start.
         last: the index of the event that set its end.
+        format: the message format that it took up since it started, 0 for that with which it was started.
     """
 
     name: str
@@ -126,3 +136,8 @@ class Node:
     silent: bool = False
     down: bool = True
     last: int = 0
+    format: int = 0
+
+    def writes_epochs(self, given: Given) -> bool:
+        """Return True if this node certainly writes epochs as leader, and keeps them: by its message format."""
+        return given.stamps and (self.format or given.message_format) == WITH_EPOCHS

@@ -16,6 +16,7 @@ def started(node: Node) -> Iterator[str]:
         yield "started again, and nothing had taken it down"
     node.down = node.begun = node.registered = node.ready = node.owes = False
     node.role, node.epoch, node.leader, node.fresh, node.trims = "", -1, -1, None, None
+    node.format = 0
     node.files.clear()
     if node.unsure:
         # A log of which nothing was flushed may be gone, and is then not reported.
@@ -33,7 +34,8 @@ def led(node: Node, word: Leader, given: Given) -> Iterator[str]:
     yield from used(node, word)
     if word.resumed and node.ready:
         yield f"resumed epoch {word.epoch}, which a process does only before it has read ZooKeeper,"
-    if given.on_lead and node.epochs is not None and (not node.epochs or node.epochs[-1][0] != word.epoch):
+    certain = given.on_lead and node.writes_epochs(given)
+    if certain and node.epochs is not None and (not node.epochs or node.epochs[-1][0] != word.epoch):
         newest = node.epochs[-1][0] if node.epochs else "none"
         yield f"led epoch {word.epoch} when the newest epoch of its checkpoint was {newest}"
     _takes(node, "leader", word)

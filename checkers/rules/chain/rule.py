@@ -40,6 +40,7 @@ from harness.events import (
     Registered,
     Started,
     Stopped,
+    TookFormat,
     Truncate,
 )
 from harness.model import Anomaly, Kind, Op, Source, events_of
@@ -160,6 +161,10 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
             yield from moved(node, to, given)
         case Checkpoint(content=content):
             yield from written(node, content, given)
+        case TookFormat(to=to):
+            if node.format == to:
+                yield f"took up message format {to}, which it had,"
+            node.format = to
         case Flush():
             flushed(node, event, given)
         case Flushed(upto=upto):

@@ -51,6 +51,7 @@ def _take_epoch(core: Core, replica: Replica, command: LeaderAndIsr, *, kept: bo
     replica.leader_epoch = command.leader_epoch
     replica.isr = command.isr
     replica.zk_version = command.zk_version
+    leader.forget_epochs(core, replica)
     core.observe_replica(
         "follower",
         replica,

@@ -11,7 +11,9 @@ from targets.broker.core import fetches, isr, producers
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.events import Answer, Caller, Flush
 from targets.broker.core.fences import fence, is_same_topic
+from targets.broker.core.log_port import WITH_EPOCHS, FormatError
 from targets.broker.core.messages import (
+    NO_PRODUCER_ID,
     NO_TOPIC_ID,
     Batch,
     ErrorCode,
@@ -43,6 +45,7 @@ def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resume
     replica.epoch_start = replica.log.end_offset
     if anew:
         _know_followers(core, replica)
+    forget_epochs(core, replica)
     if core.rules.epoch_assigned_on_lead:
         note_epoch(core, replica, command.leader_epoch, replica.log.end_offset)
     core.observe_replica(
@@ -76,13 +79,25 @@ def _know_followers(core: Core, replica: Replica) -> None:
 
 def note_epoch(core: Core, replica: Replica, epoch: int, start: int) -> None:
     """Record that an epoch begins here, before anything is appended in it (KIP-101 steps 3, 4.7.1)."""
-    if keeps_epochs(core) and replica.epochs.note(epoch, start):
+    if keeps_epochs(core, replica.tp.topic) and replica.epochs.note(epoch, start):
         write_epochs(core, replica)
 
 
-def keeps_epochs(core: Core) -> bool:
-    """Return True if batches carry epochs here: the protocol has them and the message format can store them."""
-    return core.rules.epochs and core.config.stamp_epochs
+def keeps_epochs(core: Core, topic: str) -> bool:
+    """Return True if a topic's batches carry epochs here: by the protocol, and by the topic's message format."""
+    return core.rules.epochs and core.config_of(topic).message_format >= WITH_EPOCHS
+
+
+def forget_epochs(core: Core, replica: Replica) -> None:
+    """
+    Empty the cache where the topic's message format has no epochs, so that nobody believes it later.
+
+    It would not grow with the log. In a format with epochs it begins with the next batch.
+
+    Source:  KAFKA-7897, KAFKA-7959; Kafka, Log.updateConfig, initializeLeaderEpochCache.
+    """
+    if not keeps_epochs(core, replica.tp.topic) and replica.epochs.clear():
+        write_epochs(core, replica)
 
 
 def write_epochs(core: Core, replica: Replica) -> None:
@@ -99,6 +114,7 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
     done: dict[TopicPartition, tuple[ErrorCode, int]] = {}
     required: dict[TopicPartition, tuple[int, int]] = {}
     texts: dict[TopicPartition, str] = {}
+    room = core.config.limits.converted_records_max
     for part in request.partitions:
         error = _refusal(core, part, request.acks)
         if error is not ErrorCode.NONE:
@@ -112,7 +128,18 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
         if checked.repeated is not None:
             base, end = checked.repeated.base, checked.repeated.end
         else:
-            base, end = append_as_leader(core, replica, part.batches)
+            older = core.config_of(part.tp.topic).message_format < WITH_EPOCHS
+            room -= sum(batch.next_offset - batch.base_offset for batch in part.batches) if older else 0
+            if older and room < 0:
+                done[part.tp] = (ErrorCode.MESSAGE_TOO_LARGE, -1)
+                texts[part.tp] = _crowded(core, part.tp.topic)
+                continue
+            try:
+                base, end = append_as_leader(core, replica, part.batches)
+            except FormatError as unfit:
+                done[part.tp] = (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, -1)
+                texts[part.tp] = f"topic {part.tp.topic!r}: {unfit}"
+                continue
         if request.acks == -1:
             required[part.tp] = (base, end)
         else:
@@ -133,6 +160,11 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
             complete_produces(core, tp)
 
 
+def _crowded(core: Core, topic: str) -> str:
+    most, number = core.config.limits.converted_records_max, core.config_of(topic).message_format
+    return f"topic {topic!r}: more than {most} records in one request, each to be converted to format {number}"
+
+
 def _refusal(core: Core, part: ProducePartition, acks: int) -> ErrorCode:
     replica = core.state.replicas.get(part.tp)
     if part.error is not ErrorCode.NONE:
@@ -149,10 +181,23 @@ def _refusal(core: Core, part: ProducePartition, acks: int) -> ErrorCode:
 
 
 def append_as_leader(core: Core, replica: Replica, batches: tuple[Batch, ...]) -> tuple[int, int]:
-    """Set the leader epoch of every batch and append (KIP-101 step 3: "each new message set is tagged")."""
-    epoch = replica.leader_epoch if keeps_epochs(core) else UNDEFINED_EPOCH
+    """
+    Set the leader epoch of every batch and append (KIP-101 step 3: "each new message set is tagged").
+
+    Raises:
+        FormatError: the topic's message format has no place for what a batch holds; nothing was appended.
+
+    Source:  Kafka, LogValidator.validateBatch ("Idempotent records cannot be used with magic version 1").
+    """
+    message_format = core.config_of(replica.tp.topic).message_format
+    if message_format < WITH_EPOCHS:
+        numbered = next((batch for batch in batches if batch.producer_id != NO_PRODUCER_ID), None)
+        if numbered is not None:
+            who = f"a batch of the idempotent producer {numbered.producer_id}"
+            raise FormatError(f"{who}; expected none, as message format {message_format} has no producers")
+    epoch = replica.leader_epoch if keeps_epochs(core, replica.tp.topic) else UNDEFINED_EPOCH
     note_epoch(core, replica, epoch, replica.log.end_offset)
-    base, end = replica.log.append_as_leader(batches, epoch)
+    base, end = replica.log.append_as_leader(batches, epoch, message_format)
     producers.appended(core, replica, batches, base)
     core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="leader")
     maybe_flush(core, replica)

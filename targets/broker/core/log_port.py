@@ -52,6 +52,10 @@ class DamagedError(Exception):
         self.damaged = damaged
 
 
+class FormatError(Exception):
+    """A producer's batch holds what the message format that it is to be written in has no place for."""
+
+
 class AppendOrderError(Exception):
     """A follower got a batch whose first offset lies before its log's end (Kafka: out of order)."""
 
@@ -82,6 +86,10 @@ class Recovery:
     batch_ends: tuple[int, ...] = ()
     sequences: Sequences = field(default_factory=Sequences, compare=False)
 
+
+# The newest message format, record batches, and the first one that stores a leader epoch (KIP-98, KIP-101).
+LATEST_FORMAT: Final = 2
+WITH_EPOCHS: Final = 2
 
 # Kafka's offset index stores a batch's offset relative to its file's base in 31 bits.
 OFFSETS_MAX: Final = 2**31 - 1
@@ -154,12 +162,17 @@ class LogPort(Protocol):
     def end_offset(self) -> int:
         """Return the log end offset (LEO): the offset of the next record."""
 
-    def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
+    def append_as_leader(
+        self, batches: Sequence[Batch], leader_epoch: int, message_format: int = LATEST_FORMAT
+    ) -> tuple[int, int]:
         """
-        Assign offsets and epoch (-1: message format without epochs) to the batches and append them.
+        Assign offsets and epoch (-1: none) to the batches and append them in this message format, 1 or 2.
 
         Returns:
             (first offset, new log end offset).
+
+        Raises:
+            FormatError: see above; nothing was written.
         """
 
     def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:

@@ -33,7 +33,7 @@ UNKNOWN = -1
 def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
     """Open a replica from a recovered log: rebuild epochs (KIP-101, Unclean Shutdown), bound the HW by the log."""
     epochs = EpochCache(core.rules)
-    if leader.keeps_epochs(core):
+    if core.rules.epochs:
         epochs = recovered_cache(
             core.rules,
             recovery.file_epochs,
@@ -63,8 +63,9 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         epochs=[list(entry) for entry in epochs.entries],
         high_watermark=high_watermark,
     )
-    # In a message format without epochs, and in a protocol without them, the cache must stay empty (KAFKA-7897):
-    # it would not grow with the log, and a later upgrade would believe it. Where it is empty the log is read anew.
+    # In a protocol without epochs the cache must stay empty (KAFKA-7897): it would not grow with the log, and a
+    # later upgrade would believe it. Where it is empty the log is read anew. Whether the topic's message format
+    # has epochs is known once its settings are read, before this broker registers (topic_configs).
     if tuple(epochs.entries) != tuple(recovery.file_epochs):
         leader.write_epochs(core, replica)
 

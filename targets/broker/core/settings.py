@@ -8,6 +8,7 @@ Source:  Kafka, KafkaConfig, LogConfig; KIP-226 (a topic's setting, and the brok
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -21,6 +22,10 @@ _SEGMENT_BYTES: Final = "segment.bytes"
 _SEGMENT_MS: Final = "segment.ms"
 _DELETE: Final = "delete"
 _COMPACT: Final = "compact"
+_MESSAGE_FORMAT: Final = "message.format.version"
+# The first release of Kafka whose format it is, for each format that is written here.
+FORMATS: Final = {1: "0.10.0", 2: "0.11.0"}
+_VERSION: Final = re.compile(r"(0\.10|0\.11|[123]\.\d)(\.\d+)?(-IV\d+)?")
 _MOST: Final = {ConfigKind.INT: 2**31 - 1, ConfigKind.LONG: 2**63 - 1}
 
 
@@ -85,6 +90,9 @@ SETTINGS: Final = (
     ),
     Setting(broker="log.segment.bytes", topic=_SEGMENT_BYTES, least=14),
     Setting(broker="log.roll.ms", topic=_SEGMENT_MS, kind=ConfigKind.LONG, none=LONG_MAX),
+    Setting(
+        broker="log.message.format.version", topic=_MESSAGE_FORMAT, of="message_format", kind=ConfigKind.STRING
+    ),
     Setting(broker="num.partitions", of="num_partitions"),
     Setting(broker="default.replication.factor", of="default_replication_factor"),
     Setting(broker="replica.lag.time.max.ms", of="replica_lag_ms_max", kind=ConfigKind.LONG),
@@ -113,6 +121,8 @@ def text_of(setting: Setting, config: Config, log_dir: LogDir) -> str:
     if setting.topic == _SEGMENT_MS:
         return str(log_dir.segment_ms or LONG_MAX)
     value = getattr(config, setting.of)
+    if setting.topic == _MESSAGE_FORMAT:
+        return FORMATS[value]
     return str(value).lower() if isinstance(value, bool) else str(value or setting.none)
 
 
@@ -160,6 +170,10 @@ def _value(name: str, text: str) -> Any:
         if not members or not {*members} <= {_DELETE, _COMPACT}:
             raise _wrong(name, text, f"{_DELETE}, {_COMPACT} or both")
         return members
+    if setting.kind is ConfigKind.STRING:
+        if not _VERSION.fullmatch(text.strip()):
+            raise _wrong(name, text, f"a release of Kafka from {FORMATS[1]} on, such as 0.10.2 or 2.2")
+        return 1 if text.strip().startswith("0.10") else 2
     if text.strip() == setting.none != "0":
         return 0
     most = _MOST[setting.kind]

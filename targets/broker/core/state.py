@@ -16,7 +16,7 @@ from targets.broker.core.controller_state import Controller
 from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Exit, Observe, Send, ZkAsk
 from targets.broker.core.fetcher import Fetcher
-from targets.broker.core.log_port import LogPort
+from targets.broker.core.log_port import LATEST_FORMAT, LogPort
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
     LeaderAndIsrRequest,
@@ -90,8 +90,8 @@ class Config:
     rules: Rules
     min_isr: int = 1
     unclean_election: bool = False
-    # Whether batches may carry an epoch; False is an older message format (KIP-101, migration)
-    stamp_epochs: bool = True
+    # In which a leader writes, 1 or 2: in format 1 nothing has an epoch (KIP-101, migration).
+    message_format: int = LATEST_FORMAT
     replica_lag_ms_max: int = 10_000
     fetch_wait_ms_max: int = 500
     fetch_min_bytes: int = 1

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from targets.broker.core import compaction, readable, retention
+from targets.broker.core import compaction, leader, readable, retention
 from targets.broker.core.state import Core, Replica, TopicConfig
 from targets.broker.core.zookeeper import (
     CONFIG,
@@ -137,15 +137,26 @@ def _retry(core: Core, *, starting: bool) -> None:
 
 def _take(core: Core, found: dict[str, TopicConfig]) -> None:
     before = core.state.topic_configs
+    core.state.topic_configs = found
+    for replica in core.state.replicas.values():
+        leader.forget_epochs(core, replica)
     if found == before:
         return
-    core.state.topic_configs = found
     for replica in core.state.replicas.values():
         if before.get(replica.tp.topic) != found.get(replica.tp.topic):
             apply(core, replica)
+            _follow_format(core, replica, before.get(replica.tp.topic))
     for key, begin in ((("retention",), retention.begin), (("compaction",), compaction.begin)):
         if key not in core.state.timers:
             begin(core)
+
+
+def _follow_format(core: Core, replica: Replica, before: TopicConfig | None) -> None:
+    """Tell of another message format of a topic; what is appended next is in it."""
+    was = core.config if before is None else before.config
+    now = core.config_of(replica.tp.topic).message_format
+    if now != was.message_format:
+        core.observe_replica("format", replica, to=now)
 
 
 def apply(core: Core, replica: Replica) -> None:

@@ -21,6 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from targets.broker.core.log_port import (
+    LATEST_FORMAT,
     NEVER_YET,
     AppendOrderError,
     Cleaned,
@@ -35,6 +36,7 @@ from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.compactor import Compactor
 from targets.broker.log.deletion import delete_directory
 from targets.broker.log.doubt import whole
+from targets.broker.log.older import as_messages
 from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment, epoch_runs
@@ -119,12 +121,20 @@ class FileLog:
         return sum(segment.size for segment in self._segments)
 
     # --- append --------------------------------------------------------------------------------------------
-    def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
-        """Assign offsets and epoch to the batches and append them: (first offset, new log end offset)."""
+    def append_as_leader(
+        self, batches: Sequence[Batch], leader_epoch: int, message_format: int = LATEST_FORMAT
+    ) -> tuple[int, int]:
+        """
+        Assign offsets and epoch to the batches and append them in this format: (first offset, new log end offset).
+
+        Raises:
+            FormatError: a batch does not fit into the format; nothing was written.
+        """
         first = offset = self._end
         stored: list[Stored] = []
+        older = message_format < LATEST_FORMAT
         for batch in batches:
-            stored.append(stamp(batch, offset, leader_epoch))
+            stored += as_messages(batch, offset) if older else [stamp(batch, offset, leader_epoch)]
             offset = stored[-1][0].next_offset
         self._append(stored)
         return first, self._end

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from targets.broker.core.log_port import WITH_EPOCHS
 from targets.broker.core.messages import Batch
 from targets.broker.core.rules import EpochTrim
 from targets.broker.core.state import Config
@@ -29,7 +30,7 @@ def is_promised(config: Config) -> bool:
     rules = config.rules
     trimmed = rules.epoch_trim is EpochTrim.UP_TO_START  # then the first records of a log need have no entry
     ignored = rules.epoch_assigned_on_lead and not rules.newest_epoch_wins
-    return rules.epochs and config.stamp_epochs and not trimmed and not ignored
+    return rules.epochs and config.message_format >= WITH_EPOCHS and not trimmed and not ignored
 
 
 @dataclass(slots=True)

@@ -77,7 +77,8 @@ class Waits:
 
     # --- completeness ----------------------------------------------------------------------------------------
     def _whole(self, name: str, request: Request, response: Response) -> None:
-        asked, told = _asked(request), _told(response)
+        asked = _asked(request)
+        told = None if asked is None else _told(response)
         if asked is not None and told is not None and sorted(asked) != sorted(told):
             missing = [str(tp) for tp in asked if tp not in told]
             lacks = f"lacks {', '.join(missing)}" if missing else f"has {', '.join(map(str, told))}"

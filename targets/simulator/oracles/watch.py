@@ -50,6 +50,7 @@ from targets.broker.core.events import (
     ZkAsk,
     ZkSession,
 )
+from targets.broker.core.log_port import WITH_EPOCHS
 from targets.broker.core.messages import (
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -221,7 +222,10 @@ class Oracles:
             if not seen.is_still(replicas.get(tp), logs.get(tp)):
                 changed = True
                 oracle.on_step(name, started=kind is Start)
-                checkpoint.judge(node.config, mixed=self._mixed)
+                own = None if state is None else state.topic_configs.get(tp.topic)
+                config = node.config if own is None else own.config
+                self._mixed |= config.message_format < WITH_EPOCHS
+                checkpoint.judge(config, mixed=self._mixed)
         if kind in _OF_DUE and state is not None:
             self._judge_due(name, event, state)
         if kind in _OF_CALLS:
@@ -300,4 +304,4 @@ class Oracles:
 
 
 def _stamps(node: Node) -> bool:
-    return node.config.rules.epochs and node.config.stamp_epochs
+    return node.config.rules.epochs and node.config.message_format >= WITH_EPOCHS

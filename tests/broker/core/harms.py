@@ -102,7 +102,7 @@ def asks_without_an_epoch(rules: Rules) -> bool:
         rules,
         logs={1: [(-1, 1, 101), (-1, 1, 103)], 2: [(-1, 1, 101), (-1, 1, 102)]},
         high_watermarks={1: 1, 2: 1},
-        stamp_epochs=False,
+        message_format=1,
     )
     stage.elect(1)
     return stage.diverging(1, 2) == [1]

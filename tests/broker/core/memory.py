@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from targets.broker.core.log_port import (
+    LATEST_FORMAT,
     NEVER_YET,
     AppendOrderError,
     Cleaned,
@@ -59,13 +60,17 @@ class MemoryLog:
     broken: bool = False
     hidden: bool = False
     rolls: int = 0
+    formats: list[int] = field(default_factory=list)  # of the batches that were appended as leader
     configured: tuple[int, int] | None = None  # when it is to begin new files, if somebody said so
     # Up to which offset it was to be cleaned, each time, and with how many bytes; what it answers, in this order.
     cleans: list[tuple[int, int]] = field(default_factory=list)
     cleaned: list[Cleaned] = field(default_factory=list)
 
-    def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
+    def append_as_leader(
+        self, batches: Sequence[Batch], leader_epoch: int, message_format: int = LATEST_FORMAT
+    ) -> tuple[int, int]:
         base = self.end_offset
+        self.formats += [message_format] * len(batches)
         for item in batches:
             first = self.end_offset
             last = first + item.last_offset - item.base_offset

@@ -131,6 +131,11 @@ def test_list_grows_and_shrinks_from_the_brokers_value_on(cluster: Cluster) -> N
             "expected true or false",
         ),
         (AlteredSetting("cleanup.policy", "none"), ErrorCode.INVALID_REQUEST, "expected delete, compact or both"),
+        (
+            AlteredSetting("message.format.version", "0.9.0"),
+            ErrorCode.INVALID_REQUEST,
+            "expected a release of Kafka from 0.10.0 on",
+        ),
         (AlteredSetting("retention.ms", None), ErrorCode.INVALID_REQUEST, "has no value"),
         (AlteredSetting("retention.ms", "1", AlterOperation.APPEND), ErrorCode.INVALID_REQUEST, "is no list"),
         (AlteredSetting("retention.ms", "1", 9), ErrorCode.INVALID_REQUEST, "operation 9; expected 0 to 3"),

@@ -59,6 +59,7 @@ def test_topic_has_the_settings_of_its_broker_under_the_names_of_topics(cluster:
         "cleanup.policy": ("delete", "log.cleanup.policy"),
         "delete.retention.ms": ("86400000", "log.cleaner.delete.retention.ms"),
         "max.message.bytes": ("1048588", "message.max.bytes"),
+        "message.format.version": ("0.11.0", "log.message.format.version"),
         "segment.bytes": ("1000000", "log.segment.bytes"),
         "segment.ms": (str(2**63 - 1), "log.roll.ms"),
     } == found

@@ -1,7 +1,7 @@
 """
 Batches without an epoch: an older message format, logs that mix both formats, upgrade and downgrade.
 
-`stamp_epochs` is the format, a switch apart from the protocol: off, a leader stamps -1 and keeps no epochs.
+`message_format` is a switch apart from the protocol: in format 1 a leader writes no epochs and keeps none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def epochs_of(log: MemoryLog) -> list[int]:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_leader_stamps_and_keeps_no_epochs_in_the_older_format(protocol: str) -> None:
     """Source: KIP-101, compatibility: a message format before v2 has no place for the epoch."""
-    bench = leading(protocol, (-1, 2), epoch=3, stamp_epochs=False)
+    bench = leading(protocol, (-1, 2), epoch=3, message_format=1)
     bench.request(produce(batch(2)))
     log = bench.replica.log
     assert isinstance(log, MemoryLog)
@@ -43,7 +43,7 @@ def test_leader_stamps_and_keeps_no_epochs_in_the_older_format(protocol: str) ->
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_leader_without_epochs_answers_as_its_release_does(protocol: str) -> None:
     """Source: KAFKA-6857: up to 1.1.1, its log end if the request has no epoch either; else "undefined"."""
-    bench = leading(protocol, (-1, 4), epoch=3, stamp_epochs=False)
+    bench = leading(protocol, (-1, 4), epoch=3, message_format=1)
     assert epoch_ends(bench.request(epoch_question(2))) == [(OK, *U)]
     assert [(OK, -1, 4 if protocol in ASKING_ANYWAY else -1)] == epoch_ends(bench.request(epoch_question(-1)))
 
@@ -51,16 +51,17 @@ def test_leader_without_epochs_answers_as_its_release_does(protocol: str) -> Non
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_epochs_that_an_older_format_finds_are_forgotten_and_written_away(protocol: str) -> None:
     """Source: KAFKA-7897: the old epochs would not grow with the log, and would cover records of other epochs."""
-    bench = Bench(protocol, stamp_epochs=False)
+    bench = Bench(protocol, message_format=1)
     log = log_of((0, 2), (3, 2))
     bench.start((log, recovery(log)))
+    bench.command(leader=2, epoch=5)  # by then a broker has read its topics' settings
     assert (bench.replica.epochs.entries, log.epoch_writes) == ([], [([], True, 4)])
 
 
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_follower_in_the_older_format_copies_epochs_and_keeps_none(protocol: str) -> None:
     """Source: KIP-101: batches are appended verbatim, so a later format finds their epochs in the log."""
-    bench = Bench(protocol, stamp_epochs=False)
+    bench = Bench(protocol, message_format=1)
     log = log_of((-1, 2))
     bench.start((log, recovery(log, high_watermark=2)))
     bench.command(leader=2, epoch=5)
@@ -113,7 +114,7 @@ def test_follower_of_a_mixed_log_walks_where_its_leader_has_epochs(protocol: str
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_brokers_that_are_upgraded_one_by_one_lose_nothing(protocol: str) -> None:
     """Source: KIP-101, migration: 2 stamps first, under a leader that does not; then 2 leads; then 1 stamps."""
-    stage = Stage(protocol, stamp_epochs=False, high_watermark_checkpoint_ms=100)
+    stage = Stage(protocol, message_format=1, high_watermark_checkpoint_ms=100)
     stage.elect(1)
     stage.write(1, 100, acks=-1)
     for broker, other in ((2, 1), (1, 2)):
@@ -121,7 +122,7 @@ def test_brokers_that_are_upgraded_one_by_one_lose_nothing(protocol: str) -> Non
         stage.crash(broker)
         stage.elect(other, isr=(other,))
         stage.write(other, 200 + broker, acks=-1)
-        stage.settings["stamp_epochs"] = True
+        stage.settings["message_format"] = 2
         stage.start(broker)
         stage.pass_ms(2_000)
         assert sorted(stage.zk.state().isr) == [1, 2]
@@ -136,7 +137,7 @@ def test_brokers_that_are_upgraded_one_by_one_lose_nothing(protocol: str) -> Non
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_leader_that_was_turned_back_leaves_its_followers_the_high_watermark(protocol: str) -> None:
     """Source: KAFKA-7897, KAFKA-7959: the leader no longer knows any epoch, so it cannot say where one ends."""
-    bench = leading(protocol, (0, 2), (3, 2), epoch=4, stamp_epochs=False)
+    bench = leading(protocol, (0, 2), (3, 2), epoch=4, message_format=1)
     assert epoch_ends(bench.request(epoch_question(3))) == [(OK, *U)]
     bench.request(produce(batch(1)))
     assert epoch_ends(bench.request(epoch_question(3))) == [(OK, *U)]

@@ -40,6 +40,21 @@ def test_checkpoint_that_began_anew_lacks_entries_and_has_no_wrong_ones(
     assert all(says in anomaly.sentence for anomaly in found)
 
 
+@pytest.mark.parametrize(("start", "message_format", "wrong"), [
+    (2, "without_epochs", False),
+    (1, "without_epochs", True),
+    (2, "with_epochs", True),
+])  # fmt: skip
+def test_epoch_may_begin_anew_where_the_checkpoint_was_cleared(
+    start: int, message_format: str, wrong: bool
+) -> None:
+    """A topic goes down to the older format and up again under one leader; source: KAFKA-7897."""
+    batches = ((0, ("m1.0",)), (-1, ("m2.0",)), (0, ("m3.0",)))
+    story = Story(RECORDS, "kip380").log("A", batches, ((0, start),))
+    said = [each.sentence for each in checkpoint(older(story.ops, message_format))]
+    assert wrong == any(f"entry 0@{start}, but its first batch is at 0" in each for each in said)
+
+
 def test_with_epochs_every_batch_needs_an_entry() -> None:
     story = Story(RECORDS, "kip380").log("A", BATCHES, ((3, 2),))
     (found,) = checkpoint(older(story.ops, "with_epochs"))

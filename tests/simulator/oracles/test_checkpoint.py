@@ -78,7 +78,7 @@ def test_batches_without_an_epoch_need_no_entry() -> None:
 def test_rules_decide_what_is_promised(protocol: str, promised: bool) -> None:
     config = Config(broker_id=1, registration=registration("A"), protocol=protocol, rules=PROTOCOLS[protocol])
     assert promised == is_promised(config)
-    assert not is_promised(replace(config, stamp_epochs=False))
+    assert not is_promised(replace(config, message_format=1))
 
 
 @pytest.mark.parametrize("change", ["newest_epoch_wins=no", "epoch_trim=up_to_start"])
