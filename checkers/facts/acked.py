@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -167,6 +167,7 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int, *
         if committed is not None and acknowledged and setup is not None and setup.idempotent:
             # A producer that asks again is answered by who leads by then, without another append.
             isrs += _isrs(ops, committed.process, first, last) if committed.process != written.process else ()
+            isrs += _isrs_of_later_leaders(ops, {written.process, committed.process}, first, last)
         if isrs:
             return Promise(index=first, committed=committed, isrs=isrs)
     states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]
@@ -179,6 +180,17 @@ def _isrs(ops: Sequence[Op], leader: str, since: int, until: int) -> tuple[tuple
     times, isrs = _reported_isrs(ops).get(leader, ([], []))
     first, last = bisect_right(times, since), bisect_right(times, until)
     return tuple(isrs[max(0, first - 1) : max(last, first, 1)])
+
+
+def _isrs_of_later_leaders(
+    ops: Sequence[Op], known: Collection[str], since: int, until: int
+) -> tuple[tuple[str, ...], ...]:
+    """Return the ISRs that other leaders reported between two ops; what they had before, they had of old."""
+    found: list[tuple[str, ...]] = []
+    for leader, (times, isrs) in _reported_isrs(ops).items():
+        if leader not in known:
+            found += isrs[bisect_right(times, since) : bisect_right(times, until)]
+    return tuple(found)
 
 
 @fact

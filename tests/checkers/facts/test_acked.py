@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from checkers.facts.acked import acked_records, promise_of, written_by
+import pytest
+
+from checkers.facts.acked import acked_records, broken_promises, promise_of, written_by
 from tests.checkers.story import Story
 
 RECORDS = {"x": ["x-0"], "y": ["y-0"]}
@@ -95,3 +97,19 @@ def test_acknowledgement_is_the_writers_promise_and_a_commit_alone_that_of_whoev
     assert [("A", "B"), ("B",)] == [promise.isr for promise in promises]
     assert promises[0].committed is promises[1].committed is not None
     assert promises[0].index < acked.index
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_idempotent_producer_that_asks_again_is_answered_by_whoever_leads_by_then(idempotent: bool) -> None:
+    """A committed it alone, below min ISR, and said so; B, with C in its ISR, knows what was sent (KIP-98)."""
+    story = Story(RECORDS, "kip380", "ABC", min_isr=2, **({"idempotent": ["p"]} if idempotent else {}))
+    story.leads("A", 0, 0, isr="ABC").sends("x").append("A", 0, 1, 0, "leader").leads("A", 1, 1, isr="A")
+    story.passes("A", 1).append("B", 0, 1, 0, "follower").append("C", 0, 1, 0, "follower")
+    story.leads("B", 2, 1, isr="B").leads("B", 2, 1, isr="BC").acked("x", 0)
+    (acked,) = acked_records(story.ops)
+    written = written_by(story.ops, acked)
+    assert written is not None
+    promise = promise_of(story.ops, 0, written, acked.index, acknowledged=True)
+    assert (("A",), *([("B",), ("B", "C")] if idempotent else [])) == promise.isrs
+    small = [text for text, _ in broken_promises(story.ops, acked, written, promise) if "min ISR" in text]
+    assert ([] if idempotent else ["the ISR (A) was smaller than min ISR, 2"]) == small
