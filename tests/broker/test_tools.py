@@ -27,15 +27,19 @@ from confluent_kafka.admin import (
 
 from harness import limits
 from harness.cluster.cluster import Cluster
+from harness.history.file import History, read_history
 from harness.java import find_java
 from harness.launch import Address
 from harness.logdir.scan import scan_partition
+from harness.model import PreconditionError
 from targets.broker.log.batch import producer_of
 from targets.kafka.jars import cache_dir, jars_of, missing, tools_of
 from targets.kafka.releases import release_of
 from tests.broker.stacks.kafka_python import kafka
 from tests.clusters import disk, running
 from tests.kept import exhaustive
+from workloads.clients.librdkafka import LibrdkafkaClient
+from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +73,12 @@ JVM: Final = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> Iterator[Cluster]:
     with running(tmp_path_factory.mktemp("tools") / "run", zookeeper, "kip380", IDS) as made:
+        yield made
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[History]:
+    with closing(History(tmp_path / "history.jsonl")) as made:
         yield made
 
 
@@ -304,6 +314,27 @@ def test_clients_and_tools_read_a_log_that_holds_both_message_formats(tools: Too
     wish = ("--topic", topic, "--partition", "0", "--offset", "earliest", "--max-messages", str(len(sent)))
     lines = tools.run("kafka-console-consumer", *wish).splitlines()
     assert [value.decode() for value in sent] == [line for line in lines if line.startswith("m-")]
+
+
+@pytest.mark.parametrize("kind", [RawClient, LibrdkafkaClient])
+def test_clients_of_scenarios_change_a_topics_format(
+    cluster: Cluster, history: History, kind: type[RawClient | LibrdkafkaClient]
+) -> None:
+    """Source: KIP-133; the step `format 1`."""
+    topic, wait_s = f"formats-{kind.__name__}", limits.CLIENT_OPERATION_S_MAX
+    admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(timeout=wait_s)
+    cluster.await_(lambda: led(cluster, topic) == 1, lambda: f"a leader of {topic}")
+    client = kind(history=history, bootstrap=cluster.clients_addresses)
+    client.alter_topic(topic, "message.format.version", "0.10.2")
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    found = admin.describe_configs([resource])[resource].result(timeout=wait_s)
+    assert "0.10.2" == found["message.format.version"].value
+    with pytest.raises(PreconditionError, match=r"message\.format\.version.*0\.9"):
+        client.alter_topic(topic, "message.format.version", "0.9")
+    ops = [(op.type.value, op.value["to"]) for op in read_history(history.path) if op.f == "alter-topic"]
+    assert [("invoke", "0.10.2"), ("ok", "0.10.2"), ("invoke", "0.9"), (ops[-1][0], "0.9")] == ops
+    assert ops[-1][0] in ("fail", "info")
 
 
 def test_python_admin_clients_alter_settings(cluster: Cluster) -> None:

@@ -127,6 +127,28 @@ class Twins:
         assert real.position_of(offset) == sim.position_of(offset)
 
 
+class TwinsInBothFormats(Twins):
+    """Twins to which a leader writes in both message formats; without holes, over which a message has no base."""
+
+    weights: ClassVar = {name: weight for name, weight in WEIGHTS.items() if name not in ("follow", "start")}
+
+    def lead(self, chance: Random) -> None:
+        values = ["/" + "x" * chance.randint(0, 9) for _ in range(chance.randint(1, 4))]
+        real, sim = (
+            keyed(*(("k", value) for value in values)),
+            make_batch(["k" + value for value in values], timestamp_ms=0),
+        )
+        epoch, message_format = chance.choice(((0, 2), (3, 2), (-1, 1)))
+        assert self.real.append_as_leader([real], epoch, message_format) == self.sim.append_as_leader(
+            [sim], epoch, message_format
+        )
+
+    def cut(self, chance: Random) -> None:
+        to = chance.randint(self.real.start_offset, self.real.end_offset + 1)
+        leo = LeoAfterCut.PHYSICAL
+        assert self.real.truncate_to(to, leo) == self.sim.truncate_to(to, leo)
+
+
 class KeyedTwins(Twins):
     """Twins of records with keys, some of idempotent producers, each with its own form of them; compacted."""
 
@@ -171,6 +193,17 @@ def test_simulated_log_is_compacted_as_the_log_on_files_is(tmp_path: Path, seeds
 def test_simulated_log_agrees_with_the_log_on_files_whatever_is_done(tmp_path: Path, segment_bytes: int) -> None:
     for seed in SEEDS:
         twins = Twins(tmp_path / str(seed), Random(seed), segment_bytes)
+        for _ in range(STEPS):
+            twins.step()
+        twins.data.close()
+
+
+@pytest.mark.parametrize("segment_bytes", [ALL, 200], ids=["one segment", "small segments"])
+def test_simulated_log_holds_both_message_formats_as_the_log_on_files_does(
+    tmp_path: Path, segment_bytes: int
+) -> None:
+    for seed in SEEDS:
+        twins = TwinsInBothFormats(tmp_path / str(seed), Random(seed), segment_bytes)
         for _ in range(STEPS):
             twins.step()
         twins.data.close()

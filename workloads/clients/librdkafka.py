@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
@@ -278,11 +279,14 @@ class LibrdkafkaClient:
         asked = AlterTopic(topic=topic, setting=setting, to=to)
         self.history.record(process, OpType.INVOKE, asked)
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic, set_config={setting: to})
+        admin = AdminClient(self._config())
         within_s = limits.CLIENT_OPERATION_S_MAX
         try:
-            AdminClient(self._config()).alter_configs([resource], request_timeout=within_s)[resource].result(
-                timeout=within_s
-            )
+            with warnings.catch_warnings():
+                # The one that it recommends is a request of 2.3 (KIP-339), which older releases do not know.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                answers = admin.alter_configs([resource], request_timeout=within_s)
+            answers[resource].result(timeout=within_s)
         except (KafkaException, TimeoutError) as error:
             self.history.record(process, OpType.INFO, replace(asked, error=str(error)))
             raise PreconditionError(f"setting {setting}={to} of {topic}: {error}") from error

@@ -1,5 +1,5 @@
 """
-Compaction of record batches: of each key the newest record stays; offsets and leader epochs do not change.
+Compaction of batches and old messages: of each key the newest record stays; offsets and epochs do not change.
 
 A batch of which some records stay is written again with those alone: its base offset, last offset, epoch, producer
 and codec stay, so that offsets and the ends of epochs are what they were, and gaps are all that one sees of it.
@@ -7,8 +7,9 @@ A batch without a record is left out, unless it is its producer's last one, or t
 it stays, empty. The next sequence number is told by it, and followers reach the log's end by it (KAFKA-17076).
 A tombstone, a record whose value is null, stays like any other until the log was cleaned once more and its file is
 older than a delay.
-A record without a key stays for ever; Apache Kafka refuses to append one to a compacted topic. Entries of old
-message sets, control batches, batches of transactions, and what cannot be opened stay as they are.
+A record without a key stays for ever; Apache Kafka refuses to append one to a compacted topic. Control batches,
+batches of transactions, and what cannot be opened stay as they are. Entries of old message sets keep their format,
+and are never left empty, as they cannot be: the last one that is cleaned keeps its last message.
 Source:  Kafka, Cleaner.buildOffsetMap, cleanInto, shouldRetainRecord; MemoryRecords.filterTo.
 """
 
@@ -23,6 +24,7 @@ from targets.broker.core.messages import Payload
 from targets.broker.limits import Limits
 from targets.broker.log.batch import CODEC_MASK, CONTROL, HEADER_BYTES, TRANSACTIONAL, Header, build, parse_header
 from targets.broker.log.compression import CodecError, TooLargeError, open_records, pack_records
+from targets.broker.log.old_messages import Message, messages_of, with_only
 from targets.broker.log.records import RecordsError, number_at
 from targets.broker.log.stored import is_old
 
@@ -71,6 +73,10 @@ class Newest:
 
     def learn(self, batch: Payload) -> None:
         """Take the keys of a batch that follows all others."""
+        if is_old(batch):
+            keyed = (each for each in messages_of(batch) or () if each.key is not None)
+            self.offsets |= {_short(each.key or b""): each.offset for each in keyed}
+            return
         header = self.pass_over(batch)
         if header is None:
             return
@@ -78,7 +84,7 @@ class Newest:
             if record.key is not None:
                 self.offsets[_short(record.key)] = record.offset
 
-    def keeps(self, record: Keyed, *, drop_tombstones: bool) -> bool:
+    def keeps(self, record: Keyed | Message, *, drop_tombstones: bool) -> bool:
         """Return True if no newer record of its key is known, and it is no tombstone that may go."""
         if record.key is None:
             return True
@@ -93,6 +99,8 @@ def clean(batch: Payload, newest: Newest, *, drop_tombstones: bool, is_last: boo
     Args:
         is_last: it is the last one that is cleaned, and stays, if only empty.
     """
+    if is_old(batch):
+        return _clean_old(batch, newest, drop_tombstones=drop_tombstones, is_last=is_last)
     header = _cleanable(batch)
     records = None if header is None else _records(header, batch)
     if header is None or records is None:
@@ -104,6 +112,19 @@ def clean(batch: Payload, newest: Newest, *, drop_tombstones: bool, is_last: boo
         return _with(header, kept)
     named = newest.last_batches.get(header.producer_id) == header.base_offset
     return _emptied(header) if is_last or named else None
+
+
+def _clean_old(entry: Payload, newest: Newest, *, drop_tombstones: bool, is_last: bool) -> Payload | None:
+    """Return what is to be stored of an entry of an old message set."""
+    messages = messages_of(entry)
+    if messages is None:
+        return entry
+    kept = [each for each in messages if newest.keeps(each, drop_tombstones=drop_tombstones)]
+    if is_last and messages[-1] not in kept:
+        kept.append(messages[-1])
+    if len(kept) == len(messages):
+        return entry
+    return with_only(entry, kept) if kept else None
 
 
 def _with(header: Header, kept: list[Keyed]) -> bytes:

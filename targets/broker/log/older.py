@@ -31,7 +31,7 @@ _BODY: Final = struct.Struct(">bbq")
 _LENGTH: Final = struct.Struct(">i")
 _NULL: Final = _LENGTH.pack(-1)
 # The bit of the attributes that says that the broker set the times; it is the same in both formats.
-_APPEND_TIME: Final = 0x08
+APPEND_TIME: Final = 0x08
 _ZSTD: Final = 4
 _NO_EPOCH: Final = -1
 _OPENED_BYTES_MAX: Final = Limits().batch_opened_bytes_max
@@ -58,13 +58,13 @@ def as_messages(batch: Batch, base_offset: int) -> list[Stored]:
     if codec:
         opened = open_records(codec, opened, _OPENED_BYTES_MAX)
     records = list(_records(header, opened))
-    times = header.attributes & _APPEND_TIME
+    times = header.attributes & APPEND_TIME
     if not codec:
-        entries = (_message(offset, times, *record) for offset, record in enumerate(records, base_offset))
+        entries = (message(offset, times, *record) for offset, record in enumerate(records, base_offset))
         return [_stored(base_offset + delta, entry) for delta, entry in enumerate(entries)]
-    inside = b"".join(_message(delta, times, *record) for delta, record in enumerate(records))
+    inside = b"".join(message(delta, times, *record) for delta, record in enumerate(records))
     last, latest = base_offset + len(records) - 1, max(record.time for record in records)
-    return [_stored(last, _message(last, times | codec, latest, None, pack_records(codec, inside)))]
+    return [_stored(last, message(last, times | codec, latest, None, pack_records(codec, inside)))]
 
 
 def _records(header: Header, data: memoryview) -> Iterator[_Record]:
@@ -79,7 +79,7 @@ def _records(header: Header, data: memoryview) -> Iterator[_Record]:
         headers, _ = number_at(data, look)
         if headers:
             raise FormatError(f"record {number} has {headers} headers; expected 0, as message format 1 has none")
-        time = header.max_timestamp if header.attributes & _APPEND_TIME else header.base_timestamp + delta
+        time = header.max_timestamp if header.attributes & APPEND_TIME else header.base_timestamp + delta
         yield _Record(time, key, value)
         at = body + length
 
@@ -89,7 +89,8 @@ def _bytes_at(data: memoryview, at: int) -> tuple[memoryview | None, int]:
     return (None, at) if length < 0 else (data[at : at + length], at + length)
 
 
-def _message(offset: int, attributes: int, time: int, key: Payload | None, value: Payload | None) -> bytes:
+def message(offset: int, attributes: int, time: int, key: Payload | None, value: Payload | None) -> bytes:
+    """Return a message of format 1."""
     body = _BODY.pack(FORMAT_1, attributes, time) + _sized(key) + _sized(value)
     return _PREFIX.pack(offset, _CRC.size + len(body)) + _CRC.pack(crc32(body)) + body
 

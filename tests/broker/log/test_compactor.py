@@ -236,3 +236,40 @@ def test_log_with_a_damaged_batch_is_not_cleaned_until_it_is_mended(tmp_path: Pa
     log.mend(log.read(1, 2, 1 << 20)[0])
     clean_all(log)
     assert {2: ("a", "3")} == held(log)
+
+
+@pytest.mark.parametrize("codec", range(4))
+@pytest.mark.parametrize("message_format", [1, 2])
+def test_messages_of_the_old_format_are_compacted_and_keep_it(
+    codec: int, message_format: int, tmp_path: Path
+) -> None:
+    """Source: Kafka, MemoryRecords.filterTo: what stays keeps its format, its offset and its time."""
+    log = new_log(tmp_path / "d")
+    for pairs in ([("a", "1"), ("b", "2"), ("a", "3")], [("c", "4"), ("b", "5")], [("c", "6"), (None, "7")]):
+        log.append_as_leader([keyed(*pairs, codec=codec)], 1, message_format)
+    log.append_as_leader([keyed(("a", "8"), ("d", None), codec=codec)], 2, 3 - message_format)
+    log.roll()
+    left = {4: ("b", "5"), 5: ("c", "6"), 6: (None, "7"), 7: ("a", "8"), 8: ("d", None)}
+    clean_all(log)
+    assert left == held(log)
+    again = reopened(log)
+    assert (left, 9) == (held(again), again.end_offset)
+    seen = scan_partition(log.directory)
+    assert [] == list(seen.problems)
+    formats = [(each.last < 7, each.magic) for each in seen.batches]
+    assert {(True, message_format), (False, 3 - message_format)} == {*formats}
+
+
+def test_last_message_that_is_cleaned_stays_though_it_is_an_old_tombstone(tmp_path: Path) -> None:
+    """An entry cannot be empty, and the log must go on from its offset."""
+    log = new_log(tmp_path / "d")
+    for value in ("1", None):
+        log.append_as_leader([keyed(("a", value), timestamp=1)], 0, 1)
+    log.roll()
+    for _ in range(2):
+        clean_all(log)
+    log.append_as_leader([keyed(("b", "2"), timestamp=10**9)], 0, 1)
+    log.roll()
+    clean_all(log)
+    assert {1, 2} >= held(log).keys() and 2 in held(log)
+    assert 3 == reopened(log).end_offset
