@@ -28,6 +28,7 @@ MUTANTS: Final = (
         sentence="The request is taken out of its node whole, also what is left for the next write.",
         breaks="V3, on_partitions_remove 3: the path goes once the change is complete",
         edits=(("take_out(continuation.asked, continuation.left)", "take_out(continuation.asked, ())"),),
+        unreachable="a removal that never happens is lawful, as another operator may write over the request",
     ),
     Mutant(
         name="removal-keeps-states",

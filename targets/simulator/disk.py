@@ -204,6 +204,7 @@ class SimDisk:
         return tuple((log, self._recover(log, clean=clean)) for _, log in sorted(self.logs.items()))
 
     def _recover(self, log: SimLog, *, clean: bool) -> Recovery:
+        log.configure(self.segment_bytes, 0)  # what its topic has of its own is read later
         log.delete_below_start()
         reason, cut_bytes = _cut_damage(log)
         if log.rotten and not clean and (rot_bytes := rot.cut_rot(log)):

@@ -2,8 +2,8 @@
 An operator of a wide world who removes partitions of a topic that comes and goes, while a schedule is played.
 
 Each request is drawn from the seed alone: when, and how many of the highest partitions are to go, of those that
-the topic has then; now and then one that cannot go is named beside them. Clients write to what they believe to be
-there; the topic's next generation has all partitions again.
+the topic has then; now and then one that cannot go is named beside them, or the highest is not named, so that none
+can go. Clients write to what they believe to be there; the topic's next generation has all partitions again.
 Source:  Kafka Replication Design V3, Paths 6 and on_partitions_remove.
 """
 
@@ -70,6 +70,9 @@ class Remover:
             return  # somebody has written something else
         count = 1 + int(share * (len(there) - 1))
         gone = [TopicPartition(topic, number) for number in there[1:][-count:]]
+        if wrong and len(gone) > 1:
+            self._ask(gone[:-1])  # not the highest: none of them can go
+            return
         self.asked += gone
         if wrong:
             gone.append(TopicPartition(topic, 0))

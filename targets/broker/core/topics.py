@@ -97,13 +97,13 @@ class AwaitPartitionsToDelete:
 
 def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
     """Read the live brokers, then write the topics' paths; the controller does the rest (V3 B)."""
-    left_over = (ZkExists(path=config_path(name)) for name in _with_settings(request))
+    left_over = (ZkExists(path=config_path(name)) for name in _named(request))
     core.ask(AwaitLiveBrokers(caller=caller, request=request), ZkChildren(path=BROKER_IDS), *left_over)
 
 
-def _with_settings(request: CreateTopicsRequest) -> list[str]:
-    """Return the topics with settings of their own: an older one's may still be there, and is written over."""
-    return list(dict.fromkeys(new.topic for new in request.topics if new.settings and is_topic_name(new.topic)))
+def _named(request: CreateTopicsRequest) -> list[str]:
+    """Return the topics: settings of an older one, altered while that was deleted, may be there still."""
+    return list(dict.fromkeys(new.topic for new in request.topics if is_topic_name(new.topic)))
 
 
 def on_live_read(core: Core, continuation: AwaitLiveBrokers, results: tuple[ZkResult, ...]) -> None:
@@ -115,7 +115,7 @@ def on_live_read(core: Core, continuation: AwaitLiveBrokers, results: tuple[ZkRe
         return
     live = list(readable.broker_ids(core, result.names))
     left_over = iter(results[1:])
-    of_older = {name: next(left_over) for name in _with_settings(continuation.request)}
+    of_older = {name: next(left_over) for name in _named(continuation.request)}
     errors: list[tuple[str, ErrorCode, str]] = []
     writes: list[ZkMulti] = []
     names: list[str] = []
@@ -139,7 +139,7 @@ def on_live_read(core: Core, continuation: AwaitLiveBrokers, results: tuple[ZkRe
             continue
         create = ZkCreate(path=topic_path(topic.topic), data=encode_assignment(dict(placed)))
         given = {name: text for name, text in topic.settings if text is not None}
-        own = topic_configs.changes(topic.topic, of_older[topic.topic], given) if given else ()
+        own = topic_configs.changes(topic.topic, of_older[topic.topic], given)
         writes.append(ZkMulti(ops=(create, *own)))
         names.append(topic.topic)
     after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=False)

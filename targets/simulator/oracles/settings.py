@@ -8,11 +8,11 @@ Source:  Kafka, ZkConfigManager, TopicConfigHandler, LogManager.updateConfig.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from targets.broker.core.state import State
-from targets.broker.core.zookeeper import CONFIG_TOPICS, broker_path, topic_path
+from targets.broker.core.zookeeper import BROKER_TOPICS, CONFIG_TOPICS, broker_path, topic_path
 from targets.simulator.node import Node
 from targets.simulator.world import World
 
@@ -24,12 +24,14 @@ _RETENTION: Final = frozenset({"retention.ms", "retention.bytes"})
 def wrong_settings(world: World) -> Iterator[tuple[str, str]]:
     """Yield each broker at work that holds to other settings than its topics have, and what is wrong."""
     given = _given(world)
+    paths = (path.rpartition("/") for path in world.zookeeper.tree.nodes)
+    topics = {topic for above, _, topic in paths if above == BROKER_TOPICS}
     for name, node in world.nodes.items():
         state = None if node.broker is None else node.broker.state
         registered = world.zookeeper.session_of(broker_path(world.ids[name]))
         if state is None or not state.session or registered != state.session:
             continue  # it will read them when its next session begins
-        if text := _wrong(node, state, given):
+        if text := _wrong(node, state, given, topics):
             yield name, f"{name} {text}"
 
 
@@ -43,9 +45,11 @@ def _given(world: World) -> Given:
     return {topic: given for topic, given in found.items() if given}
 
 
-def _wrong(node: Node, state: State, given: Given) -> str:
+def _wrong(node: Node, state: State, given: Given, topics: Collection[str]) -> str:
     """Return what a broker does otherwise than its topics have it, "" if it does nothing."""
-    known = {topic: dict(own.given) for topic, own in state.topic_configs.items()}
+    # What a topic had that is gone may be known still: it goes when the next of its name is made.
+    there = {topic: dict(own.given) for topic, own in state.topic_configs.items()}
+    known = {topic: own for topic, own in there.items() if topic in topics}
     if known != given:
         return f"knows {known} as what topics have of their own, and it is {given}"
     for tp, log in node.disk.logs.items():

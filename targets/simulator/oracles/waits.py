@@ -88,7 +88,7 @@ class Waits:
 
     def _metadata(self, name: str, response: MetadataResponse, received_ns: int) -> None:
         """
-        Check that leaders are among the brokers of the answer, and that no partition of a topic is left out.
+        Check that leaders are among the brokers of the answer, and that a topic's partitions are all from 0 on.
 
         A topic or partition that was made after the question may be missing: the broker may have read ZooKeeper
         before.
@@ -113,6 +113,10 @@ class Waits:
                 )
             elif topic.error is ErrorCode.NONE:
                 told = {found.tp.partition for found in topic.partitions}
+                if told and max(told) >= len(told):
+                    text = f"{name} names partitions {', '.join(map(str, sorted(told)))} of topic {topic.topic}; "
+                    text += "expected all from 0 on"
+                    self._violated(name, TopicPartition(topic.topic, max(told)), text)
                 if missing := sorted(self._known(made, nodes[topic_path(topic.topic)].data, received_ns) - told):
                     text = f"{name}'s metadata of {topic.topic} lacks partition {', '.join(map(str, missing))}"
                     self._violated(name, TopicPartition(topic.topic, missing[0]), text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from targets.broker.core.log_port import Cleaned
@@ -151,6 +153,21 @@ def test_settings_of_a_deleted_topic_do_not_hold_for_the_next_of_its_name(cluste
     assert {} == cluster.benches[1].broker.state.topic_configs
     cluster.produce(1)
     assert 1 == log_of(cluster, 1).end_offset
+
+
+def test_settings_altered_while_their_topic_is_deleted_do_not_hold_for_the_next(cluster: Cluster) -> None:
+    """The deletion has looked for them before they were written, and leaves them there: seed 228 of the search."""
+    alter(cluster, topic(*have(min_insync_replicas="3")))
+    written = cluster.zk.nodes.pop(config_path("t"))
+    cluster.delete("t")
+    cluster.zk.nodes[config_path("t")] = written
+    assert 3 == min_isr(cluster, 1)
+    create(cluster, replace(new_topic(), topic="t"))
+    assert config_path("t") not in cluster.zk.nodes
+    assert [{}, {}] == [bench.broker.state.topic_configs for bench in cluster.benches.values()]
+    leader = cluster.state().leader
+    cluster.produce(leader)
+    assert 1 == log_of(cluster, leader).end_offset
 
 
 def test_what_cannot_be_read_is_left_out_and_stops_no_other_topic(cluster: Cluster) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from targets.broker.core.zookeeper import CONFIG_TOPICS, ZkCreate, ZkSet, config_path, encode_config
+from targets.broker.core.zookeeper import (
+    CONFIG_TOPICS,
+    ZkCreate,
+    ZkDelete,
+    ZkSet,
+    config_path,
+    encode_config,
+    topic_path,
+)
 from targets.simulator.oracles.settings import wrong_settings
 from targets.simulator.play_time import OPERATOR
 from targets.simulator.tree import ANY_VERSION
@@ -69,3 +77,9 @@ def test_broker_without_a_session_is_left_alone() -> None:
     world.nodes["A"].kill()
     world.zookeeper.expire(world.nodes["B"].process.broker.state.session)  # type: ignore[union-attr]
     assert not [text for text in wrong(world) if text[0] in "AB"]
+
+
+def test_what_a_topic_had_that_is_gone_may_be_known_still() -> None:
+    world = world_of({"segment.bytes": "150"})
+    world.zookeeper.tree.write((ZkDelete(path=topic_path(TOPIC)),), OPERATOR)
+    assert not wrong(world)

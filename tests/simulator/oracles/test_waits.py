@@ -147,6 +147,7 @@ def metadata(leader: int, *partitions: int, error: ErrorCode = ErrorCode.NONE) -
         (metadata(-1, 0), ""),
         (metadata(2, 0), "names broker 2 as leader"),
         (metadata(1), "lacks partition 0"),
+        (metadata(1, 0, 2), "names partitions 0, 2 of topic log; expected all from 0 on"),
         (metadata(-1, error=ErrorCode.LEADER_NOT_AVAILABLE), ""),
     ],
 )
