@@ -166,7 +166,9 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int, *
         isrs = _isrs(ops, promiser.process, first, last)
         if committed is not None and acknowledged and setup is not None and setup.idempotent:
             # A producer that asks again is answered by who leads by then, without another append.
-            isrs += _isrs(ops, committed.process, first, last) if committed.process != written.process else ()
+            led = (op.process for op, _ in events_of(ops, Leader) if written.index < op.index < until)
+            for leader in dict.fromkeys((committed.process, *led)):
+                isrs += _isrs(ops, leader, first, last) if leader != written.process else ()
         if isrs:
             return Promise(index=first, committed=committed, isrs=isrs)
     states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]

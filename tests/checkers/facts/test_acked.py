@@ -95,3 +95,14 @@ def test_acknowledgement_is_the_writers_promise_and_a_commit_alone_that_of_whoev
     assert [("A", "B"), ("B",)] == [promise.isr for promise in promises]
     assert promises[0].committed is promises[1].committed is not None
     assert promises[0].index < acked.index
+
+
+def test_leader_that_answers_an_idempotent_producer_again_promises_by_its_own_isr() -> None:
+    """A wrote and committed the batch, and its answer was lost; B, which leads by then, answers without an append."""
+    story = Story({"m1": ["x"]}, idempotent=["m1"], min_isr=2).started("A", "B").elected("A", 0, isr="A")
+    story.leads("A", 0, 0, isr="A").sends("m1").append("A", 0, 1, 0, "leader").passes("A", 1)
+    story.leads("B", 1, 1, isr="AB").acked("m1", 0)
+    (acked,) = acked_records(story.ops)
+    written = written_by(story.ops, acked)
+    promise = promise_of(story.ops, 0, written, acked.index, acknowledged=True)
+    assert (("A",), ("A", "B")) == promise.isrs
