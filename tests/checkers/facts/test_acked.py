@@ -98,7 +98,7 @@ def test_acknowledgement_is_the_writers_promise_and_a_commit_alone_that_of_whoev
 
 
 def test_leader_that_answers_an_idempotent_producer_again_promises_by_its_own_isr() -> None:
-    """A wrote and committed the batch, and its answer was lost; B, which leads by then, answers without an append."""
+    """A wrote and committed the batch, and its answer was lost; B, which leads then, answers without an append."""
     story = Story({"m1": ["x"]}, idempotent=["m1"], min_isr=2).started("A", "B").elected("A", 0, isr="A")
     story.leads("A", 0, 0, isr="A").sends("m1").append("A", 0, 1, 0, "leader").passes("A", 1)
     story.leads("B", 1, 1, isr="AB").acked("m1", 0)
