@@ -30,7 +30,7 @@ REPLICAS: Final = ("A", "B", "C")
 NODES: Final = ("D", *REPLICAS)
 FURTHER: Final[Mapping[Place, tuple[str, ...]]] = {
     Place(TOPIC, PARTITION + 1): ("B", "C", "D"),
-    Place(TOPIC, PARTITION + 2): ("D", "A"),
+    Place(TOPIC, PARTITION + 2): ("C", "D", "A"),
 }
 # The versions of a ladder, ours and Apache Kafka's; a run has those that are older than its own protocol.
 VERSIONS: Final = (OLDEST, "@kip279", "@kip320", "@1.1", "@2.1")
