@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from workloads import append, batches, crash, idempotent, mixed, tail, topics
+from workloads import append, batches, crash, idempotent, mixed, tail, topics, upgrade
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
 from workloads.definition import Definition
@@ -20,6 +20,7 @@ WORKLOADS: Final[dict[str, Definition]] = {
     "crash": crash.WORKLOAD,
     "topics": topics.WORKLOAD,
     "idempotent": idempotent.WORKLOAD,
+    "upgrade": upgrade.WORKLOAD,
 }
 CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -46,6 +46,8 @@ class Definition:
         churners: draws its churners.
         checkers: names of the checkers that judge what it is for; every run is judged by all.
         final_reads: what is read at the end.
+        climbs: whether its schedule is an upgrade, version by version (harness/random_schedule/climb.py), and not
+            that of a seed.
         of_libraries: whether it is about client libraries: the simulator, which has none, refuses it, while other
             workloads go without their clients that stand on one.
     """
@@ -56,4 +58,5 @@ class Definition:
     checkers: tuple[str, ...]
     churners: PlanChurners = no_churners
     final_reads: str = FINAL_READS
+    climbs: bool = False
     of_libraries: bool = False

@@ -62,7 +62,8 @@ def _expire(chance: Random, nodes: Sequence[str]) -> list[Act]:
 
 
 def _depose(chance: Random, nodes: Sequence[str]) -> list[Act]:
-    return [*(Inject("depose-controller", (name,)) for name in nodes), passing(chance, *SEEN_MS)]
+    del nodes  # whoever is controller then
+    return [Inject("depose-controller", ("controller",)), passing(chance, *SEEN_MS)]
 
 
 def _elect(chance: Random, nodes: Sequence[str]) -> list[Act]:

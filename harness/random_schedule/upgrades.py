@@ -4,8 +4,8 @@ one by one again, its own.
 
 A random schedule does not know which protocol is played, so that it goes down first: what a cluster of the older
 protocol has written is on the disks when the upgrade begins. After each restart the cluster must be whole, as an
-operator would see to it. Clients work all the time. Faults come before, among and after the steps of a restart, and
-in place of its stop (disturbances.py): those that a cluster of any version from `kip279` on survives. Who
+operator would see to it. Clients work all the time. Faults come before, among and after the steps of a restart,
+and in place of its stop (disturbances.py): those that a cluster of any version from `kip279` on survives. Who
 speaks `kip101` is left alone: its followers ask once, and are wrong when two elections come close (KIP-279).
 
 They have a random source of their own, so that all other steps of a seed are the same with them and without.
@@ -73,7 +73,7 @@ def with_upgrades(
     stay = passing(chance, *STAYS_MS)
     calm = older == OLDEST or chance.random() < CALM_SHARE
     most = 0 if calm else chance.randint(1, DISTURBANCES_MAX)
-    rolling = _Rolling(chance, nodes, replicas, faults, most)
+    rolling = Rolling(chance, nodes, replicas, faults, most)
     rolled = [
         Settle(),
         *rolling.to(down, older),
@@ -86,7 +86,7 @@ def with_upgrades(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rolling:
+class Rolling:
     """Draws the steps that restart brokers with another protocol, and what disturbs them."""
 
     chance: Random

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from harness.cluster.names import SPEAKS_AS
 from harness.cluster.target import Target
 from harness.model import UsageError
 from harness.random_schedule.chaos import draw_chaos, kinds_of
+from harness.random_schedule.climb import VERSIONS, draw_climb
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
@@ -32,6 +34,8 @@ from workloads.definition import Definition
 
 # The environment that runs our broker's core in virtual time.
 SIM: Final = "sim"
+# What belongs to faults that are chosen for an upgrade: a broker's return, and the end of its session.
+UNDOING: Final = ("expire", "restart", "resume")
 # Why it has no client that stands on a library.
 NO_SOCKETS: Final = "host sim: libraries need sockets; expected a host of real nodes, as --host local"
 
@@ -110,9 +114,13 @@ class RandomRuns:
                 scenario that expects nothing of the variant, or a client is impossible on the host.
         """
         if self.seconds is not None:
+            if self.workload and _workload(self.workload).climbs:
+                raise UsageError(f"workload {self.workload} has a schedule of its own; expected no --time")
             scenario = self._chaos(seed, self.seconds)
         elif self.schedule:
             scenario = read_scenario(self.schedule)
+        elif self.workload and _workload(self.workload).climbs:
+            scenario = self._climb(seed)
         else:
             scenario = draw_schedule(seed, NEMESES, self._profile())
         if self.workload:
@@ -153,6 +161,23 @@ class RandomRuns:
         kinds = kinds_of(self.nemeses, NEMESES)
         return draw_chaos(seed, NEMESES, kinds, seconds, timing=timing, clients=NO_CLIENTS)
 
+    def _climb(self, seed: int) -> Scenario:
+        """
+        Return the schedule of an upgrade, as yet without the clients of its workload.
+
+        Raises:
+            UsageError: the run's protocol can speak no older version.
+        """
+        target, protocol = self.load_target(), Variant.parse(self.variant, "option --protocol").protocol
+        versions = [each for each in VERSIONS if _speaks(target, protocol, each)]
+        if not versions:
+            raise UsageError(
+                f"workload {self.workload}: {self.name} can speak none of {', '.join(VERSIONS)}; "
+                "expected a newer protocol, as kip380 or kafka:3.9.1"
+            )
+        chosen = NEMESES if ALL in self.nemeses else {*self.nemeses, *UNDOING}
+        return draw_climb(seed, [name for name in NEMESES if name in chosen], versions)
+
     def left_out(self, seed: int) -> Mapping[Library, str]:
         """Return the libraries of the workload that this host cannot have, each with why and what to do."""
         if not self.workload:
@@ -192,6 +217,15 @@ class RandomRuns:
     @property
     def _is_alike(self) -> bool:
         return self.alike or self.target != BROKER
+
+
+def _speaks(target: Target, protocol: str, version: str) -> bool:
+    """Return True if the program of a protocol can speak an older version."""
+    try:
+        target.rules(f"{protocol}{version}", ())
+    except UsageError:
+        return False
+    return not protocol.startswith(version.removeprefix(SPEAKS_AS))  # else it is its own
 
 
 def _workload(name: str) -> Definition:

@@ -31,7 +31,7 @@ from targets.kafka.releases import Entry
 from targets.kafka.target import entry_of
 
 KAFKA: Final = "kafka"
-# The scenarios that both can play.
+# The scenarios that both can play, and the upgrade of Apache Kafka itself, whose jars ours has not.
 PATTERNS: Final = (
     "kip101-1-elect",
     "kip101-1b-elect",
@@ -43,6 +43,7 @@ PATTERNS: Final = (
     "kafka-7164",
     "kafka-6880",
     "kafka-9338",
+    "upgrade-releases",
 )
 
 

@@ -43,7 +43,6 @@ RETENTION_SHARE: Final = 0.3
 # Retention of a cluster that must become whole while clients go on: more than they write in the longest wait of a
 # fetch, and in the time that a follower then needs.
 IN_USE_BYTES: Final = (6_000, 20_000)
-IN_USE_MS: Final = (1_200, 2_500)
 # How often the brokers of a run whose records have keys compact their logs.
 COMPACTED_SHARE: Final = 0.8
 FETCH_BYTES: Final = 1_048_576
@@ -147,16 +146,17 @@ def random_retention(seed: int, *, in_use: bool = False) -> dict[str, int]:
 
     Args:
         in_use: whether the cluster must become whole while clients go on. Then what a follower lacks that was away
-            for a while is not deleted before it can ask for it: else it never catches up.
+            for a while is not deleted before it can ask for it: else it never catches up. And nothing is by its
+            age, which would go on while a client reads all at the end.
     """
     chance = Random(f"retention {seed}")
     if chance.random() >= RETENTION_SHARE:
         return {}
-    by = chance.choice(("size", "time", "both"))
+    by = "size" if in_use else chance.choice(("size", "time", "both"))
     return {
         "retention_check_ms": chance.choice((20, 100)),
         "retention_bytes": 0 if by == "time" else chance.choice(IN_USE_BYTES if in_use else (1, 300, 900)),
-        "retention_ms": 0 if by == "size" else chance.choice(IN_USE_MS if in_use else (100, 400)),
+        "retention_ms": 0 if by == "size" else chance.choice((100, 400)),
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +12,15 @@ from checkers.facts.view import rules_of, setup_of
 from checkers.rules.whole import whole
 from harness.events import Installed, Started
 from harness.model import Kind, Op, UsageError, Verdict, events_of
+from harness.random_schedule import generate
 from harness.scenario.file import parse
 from harness.scenario.variant import Variants
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
+from targets.broker.core import fetches, leader, questions
+from targets.broker.core.messages import ErrorCode
+from targets.broker.core.state import Replica
 from targets.broker_target import TARGET
 from tests.nemesis.simulated import played
 from workloads import SCENARIOS
@@ -91,3 +99,31 @@ def test_nothing_is_certain_by_a_rule_that_an_upgrade_changed() -> None:
     assert ["no", "yes", "yes"] == [
         rules_of(ops, *each)["fence_fetch"] for each in (("B", first + 1), ("B", first), ("A", first + 1))
     ]
+
+
+def refuse_without_epoch(replica: Replica, current: int) -> ErrorCode:
+    """Fence as if every broker spoke KIP-320: also a request that has no epoch."""
+    return ErrorCode.NONE if current == replica.leader_epoch else ErrorCode.FENCED_LEADER_EPOCH
+
+
+def is_same_id(one: int, other: int) -> bool:
+    """Compare topics as if every broker knew their ids (KIP-516)."""
+    return one == other
+
+
+@pytest.mark.parametrize(("name", "early"), [
+    ("fence", refuse_without_epoch),
+    ("is_same_topic", is_same_id),
+])  # fmt: skip
+def test_broker_that_takes_all_others_for_upgraded_is_found_by_a_random_upgrade(
+    monkeypatch: pytest.MonkeyPatch, name: str, early: Callable[..., Any]
+) -> None:
+    """Source: KIP-35; KIP-320, Compatibility: a request of an older version has no epoch, and is not fenced."""
+    monkeypatch.setattr(generate, "has_upgrades", lambda _seed: True)
+    runs = RandomRuns(target="broker", variant="kip380", host=SIM)
+    spec = runs.spec(8001)
+    assert spec.scenario.upgrades
+    assert simulate(sim_player(TARGET), spec).verdict <= Verdict.PERMITTED
+    for module in (fetches, leader, questions):
+        monkeypatch.setattr(module, name, early)
+    assert Verdict.HANG is simulate(sim_player(TARGET), spec).verdict
