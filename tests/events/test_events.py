@@ -72,7 +72,7 @@ def test_event_is_frozen_slotted_and_exported(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_event_about_a_partition_names_topic_and_partition(kind: type[Event]) -> None:
-    """A link's rule, and what comes, goes or changes, name a topic alone; Setup, oracles are exempt; others both."""
+    """A link's rule, and what comes, goes or changes, name a topic alone; Setup and oracles are exempt."""
     named = {"topic", "partition"} & get_type_hints(kind).keys()
     of_topic = CreateTopic | DeleteTopic | AddPartitions | RemovePartitions | AlterTopic
     if issubclass(kind, LinkRule | Heal | of_topic):
