@@ -140,6 +140,9 @@ class _Drawing:
         width, steps = self._width, self._steps
         if width.wide and profile.only is None:
             steps = with_hardware(self._seed, steps, self._nodes, self._stores(), self._faults)
+        going = not has_upgrades(self._seed) and has_removals(self._seed, profile.breadth, width.clients)
+        if width.wide and profile.only is None and going:
+            steps = with_removals(self._seed, steps, width.further)
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
             controller = self._controller if DEPOSE in self._faults else ""
@@ -148,8 +151,6 @@ class _Drawing:
         if width.wide and profile.only is None and has_upgrades(self._seed):
             quiet = not (width.clients.churners or keys)
             steps = with_upgrades(self._seed, steps, self._nodes, self._replicas, self._faults, quiet=quiet)
-        elif width.wide and profile.only is None and has_removals(self._seed, profile.breadth, clients):
-            steps = with_removals(self._seed, steps, width.further)
         settings = Settings(
             min_isr=min_isr,
             replica_lag_ms_max=lag or None,

@@ -32,7 +32,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.state import Replica, Role
-from targets.broker.core.zookeeper import BROKER_TOPICS, topic_path
+from targets.broker.core.zookeeper import BROKER_TOPICS, ZkNode, topic_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.oracles.calls import Told
 from targets.simulator.oracles.violation import Rule, Violations
@@ -117,13 +117,19 @@ class Waits:
                     text = f"{name} names partitions {', '.join(map(str, sorted(told)))} of topic {topic.topic}; "
                     text += "expected all from 0 on"
                     self._violated(name, TopicPartition(topic.topic, max(told)), text)
-                if missing := sorted(self._known(made, nodes[topic_path(topic.topic)].data, received_ns) - told):
+                if missing := sorted(self._known(made, nodes[topic_path(topic.topic)], received_ns) - told):
                     text = f"{name}'s metadata of {topic.topic} lacks partition {', '.join(map(str, missing))}"
                     self._violated(name, TopicPartition(topic.topic, missing[0]), text)
 
-    def _known(self, made: tuple[str, int], data: bytes, received_ns: int) -> set[int]:
-        """Return the partitions of a topic that were seen in ZooKeeper before a question came: others are new."""
-        has, now_ns = decode_topic(data), self._world.clock.now_ns
+    def _known(self, made: tuple[str, int], node: ZkNode, received_ns: int) -> set[int]:
+        """
+        Return the partitions of a topic that were there before a question came.
+
+        A node that was written once has all of them from the start; of others only what was seen before counts.
+        """
+        has, now_ns = decode_topic(node.data), self._world.clock.now_ns
+        if node.mzxid == node.czxid:
+            return {*has.replicas}
         known = {each: (*made, each, has.ids.get(each, made[1])) for each in has.replicas}
         return {each for each, about in known.items() if self._added.setdefault(about, now_ns) < received_ns}
 
