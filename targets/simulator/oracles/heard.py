@@ -17,7 +17,7 @@ Source:  Kafka Replication Design V3, A, B, D, E and G; KAFKA-7165: what an olde
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -225,7 +225,7 @@ def _of_reading(
             yield tp, f"does not elect broker {leader} in {tp}, as an operator asked, though its ISR has it"
     for tp, decision in decided.items():
         if tp not in found:
-            yield from ((tp, text) for text in _of_first(_assigned(world, tp, ids), decision, live))
+            yield from ((tp, text) for text in _of_first(_assigned(world, tp, about.topics), decision, live))
 
 
 def _decisions(effects: Sequence[Effect], state: State) -> Iterator[Decided]:
@@ -246,9 +246,10 @@ def _of_first(assigned: Sequence[int], first: PartitionState, live: Collection[i
 
 
 # The two nodes are read here as an operator wrote them: what a broker makes of them is judged.
-def _assigned(world: World, tp: TopicPartition, ids: Mapping[str, int]) -> Sequence[int]:
+def _assigned(world: World, tp: TopicPartition, read: Iterable[tuple[str, int, object]]) -> Sequence[int]:
+    """Return the replicas of a partition of a topic that was read; none if another one has its name by now."""
     node = world.zookeeper.tree.nodes.get(topic_path(tp.topic))
-    if node is None or ids[tp.topic] not in (NO_TOPIC_ID, node.czxid):
+    if node is None or not any((tp.topic, node.czxid) == (topic, czxid) for topic, czxid, _ in read):
         return ()
     return [int(broker) for broker in json.loads(node.data)["partitions"].get(str(tp.partition), ())]
 
