@@ -5,6 +5,7 @@ Appends and truncations reach the page cache only; a flush alone makes records d
 A power loss undoes a truncation that was not flushed: the old tail is back.
 The log has a real log's files: segments, names in a directory, an epoch file that is replaced whole.
 Source:  Kafka, UnifiedLog and LocalLog; docs/power-loss.md.
+Length:  all of the port that the log on files has too.
 """
 
 from __future__ import annotations
