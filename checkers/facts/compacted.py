@@ -22,7 +22,7 @@ from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact
 from checkers.facts.polls import first_polls, shown_by_reads
 from checkers.facts.view import final_logs
-from harness.events import Append, LogCleaned
+from harness.events import Append, HighWatermark, LogCleaned, Recovered
 from harness.keys import key_of
 from harness.model import Op, events_of, ranges_of
 
@@ -44,8 +44,14 @@ class _Known(NamedTuple):
 
 @fact
 def compacted_before(ops: Sequence[Op]) -> int:
-    """Return the highest offset up to which a broker compacted the partition, 0 for none."""
-    return max((event.upto for _, event in events_of(ops, LogCleaned)), default=0)
+    """
+    Return the highest offset up to which a broker may have compacted the partition, 0 if none said that it did.
+
+    A broker that dies once the cleaned files have their names says nothing of them: its next process finds them. A
+    cleaner goes no further than to its broker's high watermark.
+    """
+    said = max((event.upto for _, event in events_of(ops, LogCleaned)), default=0)
+    return max(said, _known_at_crashes(ops)) if said else 0
 
 
 def may_be_removed(ops: Sequence[Op], offset: int, value: str) -> bool:
@@ -74,6 +80,19 @@ def kept_of(ops: Sequence[Op], first: int, end: int) -> list[tuple[int, int]]:
     if kept and kept[-1][1] == below:
         below = kept.pop()[0]
     return [*kept, (below, end)]
+
+
+def _known_at_crashes(ops: Sequence[Op]) -> int:
+    """Return the highest high watermark that a broker had when it died, 0 if none did."""
+    high_watermarks: dict[str, int] = {}
+    highest = 0
+    both = [*events_of(ops, HighWatermark), *events_of(ops, Recovered)]
+    for op, event in sorted(both, key=lambda each: each[0].index):
+        if isinstance(event, HighWatermark):
+            high_watermarks[op.process] = event.to
+        elif not event.clean:
+            highest = max(highest, high_watermarks.get(op.process, 0))
+    return highest
 
 
 @fact
