@@ -84,13 +84,11 @@ def kept_of(ops: Sequence[Op], first: int, end: int) -> list[tuple[int, int]]:
 
 def _known_at_crashes(ops: Sequence[Op]) -> int:
     """Return the highest high watermark that a broker had when it died, 0 if none did."""
-    high_watermarks: dict[str, int] = {}
-    highest = 0
-    both = [*events_of(ops, HighWatermark), *events_of(ops, Recovered)]
-    for op, event in sorted(both, key=lambda each: each[0].index):
-        if isinstance(event, HighWatermark):
-            high_watermarks[op.process] = event.to
-        elif not event.clean:
+    highest, high_watermarks = 0, dict[str, int]()
+    for op in ops:
+        if isinstance(op.event, HighWatermark):
+            high_watermarks[op.process] = op.event.to
+        elif isinstance(op.event, Recovered) and not op.event.clean:
             highest = max(highest, high_watermarks.get(op.process, 0))
     return highest
 

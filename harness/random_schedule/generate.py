@@ -148,7 +148,7 @@ class _Drawing:
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
         clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
-        calm = width.wide and profile.only is None and not width.clients.churners  # topics have no id at first
+        calm = width.wide and profile.only is None and not width.clients.churners  # an upgrade gives no ids
         if calm and has_upgrades(self._seed):
             steps = with_upgrades(self._seed, steps, self._nodes, self._replicas, self._faults, quiet=not keys)
         settings = Settings(

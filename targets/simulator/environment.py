@@ -177,7 +177,7 @@ class SimEnvironment:
         if spec.random and spec.scenario.further:
             in_use = spec.scenario.upgrades
             settings |= {
-                "together": random_together(spec.seed, settings["replica_lag_ms_max"]),
+                "together": random_together(spec.seed, settings["replica_lag_ms_max"], in_use=in_use),
                 **random_fetches(spec.seed, settings["replica_lag_ms_max"], in_use=in_use),
                 # An upgrade from the oldest version is left alone.
                 **({} if OLDEST in spec.scenario.installed else random_retention(spec.seed, in_use=in_use)),

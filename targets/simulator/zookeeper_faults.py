@@ -91,20 +91,21 @@ def random_world(
     )
 
 
-def random_together(seed: int, lag_ms: int) -> Together:
+def random_together(seed: int, lag_ms: int, *, in_use: bool = False) -> Together:
     """
     Return how much the brokers of a run of several partitions do at once: in many runs little.
 
     Args:
         lag_ms: how long a follower may lag. One that may only for a short time asks for all partitions at once: it
             would leave the ISR before each has had its turn.
+        in_use: whether the cluster must become whole while clients go on; then it asks for all at once too.
 
     What they do bit by bit with thousands of partitions they then do so with a few.
     """
     chance = Random(f"together {seed}")
     deletes_max = Random(f"deletes {seed}").choice((1, 2, DELETES_TOGETHER_MAX))
     asks_max = Random(f"asks {seed}").choice((1, 2, ASKS_TOGETHER_MAX))
-    if lag_ms < ASKED_IN_TURN_LAG_MS_MIN:
+    if in_use or lag_ms < ASKED_IN_TURN_LAG_MS_MIN:
         asks_max = ASKS_TOGETHER_MAX
     if chance.random() < 0.5:
         return Together(deletes_max=deletes_max, asks_max=asks_max)

@@ -86,3 +86,4 @@ def test_runs_of_several_partitions_fetch_little_or_much_and_delete_few_or_many_
     assert {1, 2, DELETES_TOGETHER_MAX} == {random_together(seed, 60_000).deletes_max for seed in SEEDS}
     assert {1, 2, ASKS_TOGETHER_MAX} == {random_together(seed, 60_000).asks_max for seed in SEEDS}
     assert {ASKS_TOGETHER_MAX} == {random_together(seed, 30).asks_max for seed in SEEDS}
+    assert {ASKS_TOGETHER_MAX} == {random_together(seed, 60_000, in_use=True).asks_max for seed in SEEDS}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from checkers.facts.compacted import may_be_gap
+from checkers.facts.compacted import compacted_before, may_be_gap
 from harness.model import PartOps
 from tests.checkers.story import TOPIC, Story
 
@@ -32,3 +34,22 @@ def test_only_record_of_its_key_stays_unless_another_took_its_place(
     again: tuple[tuple[int, int], ...], cleaned: int, expected: list[bool]
 ) -> None:
     assert expected == gaps(*again, cleaned=cleaned)
+
+
+@pytest.mark.parametrize(("clean", "expected"), [(False, 3), (True, 2)])
+def test_cleaner_that_dies_before_it_says_what_it_did_has_gone_no_further_than_to_the_high_watermark(
+    clean: bool, expected: int
+) -> None:
+    """The next process finds the cleaned files under their names; seed 100876 of the simulator."""
+    story = Story({"m1": ["k0/m1.0"]}).started("A", "B").elected("A", 0).leads("A", 0, 0)
+    story.append("A", 0, 4, 0, "leader").passes("A", 2).broker("A", "cleaned", **TOPIC, upto=2, size=100)
+    story.passes("A", 3).passes("B", 4).started("A").recovered("A", 4)
+    last = story.ops[-1]
+    story.ops[-1] = replace(last, value={**last.value, "clean": clean})
+    assert expected == compacted_before(PartOps(story.ops))
+
+
+def test_crash_where_nothing_was_compacted_says_nothing() -> None:
+    story = Story({"m1": ["k0/m1.0"]}).started("A", "B").elected("A", 0).leads("A", 0, 0)
+    story.append("A", 0, 4, 0, "leader").passes("A", 3).started("A").recovered("A", 4)
+    assert 0 == compacted_before(PartOps(story.ops))
