@@ -30,7 +30,7 @@ from harness.random_schedule.removals import has_removals, with_removals
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
-from harness.random_schedule.upgrades import has_upgrades, with_upgrades
+from harness.random_schedule.upgrades import has_upgrades, upgradable, with_upgrades
 from harness.random_schedule.width import KEYED_SEGMENT_BYTES, draw_width, is_wide, keyed_clients
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
@@ -148,8 +148,7 @@ class _Drawing:
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
         clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
-        calm = width.wide and profile.only is None and not width.clients.churners  # an upgrade gives no ids
-        if calm and has_upgrades(self._seed):
+        if width.wide and profile.only is None and upgradable(width.clients) and has_upgrades(self._seed):
             steps = with_upgrades(self._seed, steps, self._nodes, self._replicas, self._faults, quiet=not keys)
         settings = Settings(
             min_isr=min_isr,

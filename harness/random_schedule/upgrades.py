@@ -23,7 +23,9 @@ from typing import Final
 
 from harness.cluster.names import OWN
 from harness.random_schedule.disturbances import RESTART, SEEN_MS, disturbance, gone, passing
+from harness.random_schedule.width import HURRIED_MS
 from harness.scenario.steps import Act, Inject, Install, Settle
+from harness.workload.plan import Clients
 
 # How often a wide run has one.
 SHARE: Final = 0.12
@@ -45,6 +47,17 @@ STOPS: Final = ("stop", "stop", "stop")
 def has_upgrades(seed: int) -> bool:
     """Return True if the wide run of a seed has a rolling upgrade."""
     return Random(f"upgrades {seed}").random() < SHARE
+
+
+def upgradable(clients: Clients) -> bool:
+    """
+    Return True if a cluster with these clients may be upgraded in use.
+
+    It must become whole again and again while they go on, so that they may not be in a hurry. And a partition gets
+    no id by an upgrade: no topic may come and go, of which a broker could take the next one for the last.
+    """
+    hurried = any(each.every_ms == HURRIED_MS for each in clients.producers)
+    return not (hurried or clients.churners)
 
 
 def with_upgrades(
