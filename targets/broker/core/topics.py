@@ -286,7 +286,7 @@ def on_partitions_to_delete(
         if isinstance(node, ZkNames):
             paths[topic] += [f"{path}/{name}" for name in node.names]
             paths[topic].append(path)
-        else:
+        elif node is not ZkError.NO_NODE:  # a partition that was removed meanwhile takes no topic with it
             errors[topic] = _not_read(topic, node)[1:]
     unread = [(topic, *error) for topic, error in errors.items() if error[0] is not ErrorCode.NONE]
     writes: list[ZkMulti] = []

@@ -31,7 +31,7 @@ from targets.broker.core.removal import added, removable, without
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Together
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
-from targets.broker.core.zookeeper import ELECTIONS, leader_and_isr_path, partition_path, topic_path
+from targets.broker.core.zookeeper import ELECTIONS, ZkDelete, leader_and_isr_path, partition_path, topic_path
 from tests.broker.core.bench import TP, Bench, batch
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.test_missed_deletions import come_back, leave
@@ -311,3 +311,16 @@ def test_what_a_topic_had_is_kept_in_its_node() -> None:
     assert 4 == without(after, (2,)).once
     assert {2: 7, 3: 9} == added(after, (3, 4), 9)
     assert replace(after, once=0, ids={}) == decode_topic(encode_topic(replace(after, once=0, ids={})))
+
+
+def test_topic_of_which_a_partition_goes_meanwhile_is_deleted_all_the_same() -> None:
+    """The deletion has seen the partition, and reads what is below it when it is gone; seed 203161."""
+    cluster = cluster_of()
+    controller = cluster.benches[4]
+    controller.hold(partition_path(T3), writes=False)
+    cluster.delete(TOPIC)
+    gone = sorted((path for path in cluster.zk.nodes if path.startswith(partition_path(T3))), reverse=True)
+    cluster.zk.write([ZkDelete(path=path) for path in gone], 0)
+    controller.release()
+    cluster.pass_ms(1_000)
+    assert [] == [path for path in cluster.zk.nodes if path.startswith(topic_path(TOPIC))]
