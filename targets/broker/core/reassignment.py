@@ -84,7 +84,9 @@ def note(
         return ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
     if move is None and target != now:
         moves[partition] = Move(origin=now, target=target)
-    elif move is not None and target == move.origin and not is_begun(move, now):
+    elif (
+        move is not None and target == move.origin == now
+    ):  # else an earlier move has added replicas that are to go
         del moves[partition]
     elif move is not None:
         moves[partition] = Move(origin=move.origin, target=target)

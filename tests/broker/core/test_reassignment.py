@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.assignments import Move
+from targets.broker.core.assignments import Assignment, Move
 from targets.broker.core.events import Effect, Event, Send, ZkAsk
 from targets.broker.core.messages import (
     AlterReassignmentsRequest,
@@ -22,7 +22,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
     WantedReplicas,
 )
-from targets.broker.core.reassignment import next_step
+from targets.broker.core.reassignment import next_step, note
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import BROKER_TOPICS, PartitionState
@@ -245,3 +245,30 @@ def test_next_step_by_what_is_in_sync_and_alive(
         return
     assert step is not None and 8 == step.decision.leader_epoch
     assert expected == (step.replicas, step.decision.leader, step.decision.isr)
+
+
+def test_move_back_after_two_changes_of_mind_leaves_no_replica_of_the_first() -> None:
+    """Cancelled is only what has added nobody: broker 3 was added by the first move, and goes (seed 201528)."""
+    first, second = Move(origin=(1, 2), target=(3, 4)), Move(origin=(1, 2), target=(4, 5))
+    back = WantedReplicas(tp=TP, replicas=(1, 2))
+    for move, now, after in (
+        (first, (1, 2), {}),
+        (first, (1, 2, 3, 4), {0: Move(origin=(1, 2), target=(1, 2))}),
+        (second, (1, 2, 3, 4), {0: Move(origin=(1, 2), target=(1, 2))}),
+    ):
+        moves = {0: move}
+        assert (ErrorCode.NONE, "") == note(back, Assignment(replicas={0: now}, moves={0: move}), moves)
+        assert after == moves
+
+
+def test_partition_that_is_sent_on_and_then_back_has_its_old_replicas() -> None:
+    cluster = cluster_of()
+    cluster.hold(4, 1, FetchRequest)
+    assert OK is alter(cluster, 3, 4)
+    cluster.pass_ms(2 * CHECK_MS)
+    leave(cluster, 4)
+    for target in ((3,), (1, 2)):
+        assert OK is alter(cluster, *target)
+    cluster.release()
+    cluster.pass_ms(4 * CHECK_MS)
+    assert {0: (1, 2)} == node(cluster).replicas
