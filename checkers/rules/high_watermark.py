@@ -16,7 +16,18 @@ from checkers.facts.moments import anomaly, margin_ns, moments, once, states
 from checkers.facts.reach import fences_fetches, reach
 from checkers.facts.view import at, final_leader, final_logs, setup_of
 from harness.effect import LOSSY, Effect, nature_of
-from harness.events import Corrupt, Follower, Healed, HighWatermark, Injection, Leader, Read, Recovered, Truncate
+from harness.events import (
+    Corrupt,
+    Follower,
+    Healed,
+    HighWatermark,
+    Injection,
+    Leader,
+    LogStart,
+    Read,
+    Recovered,
+    Truncate,
+)
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -28,7 +39,8 @@ KINDS: Final = (
         "high-watermark(n, to) while n leads with ISR I, m in I: to > max{end of m's log until then} "
         "(with KIP-320: in n's epoch); or high-watermark(n, to) and no log ever ended at to; or "
         "high-watermark(n, to) while n follows in epoch e (with KIP-320): to > the leader's high watermark in e "
-        "until then; or read(h), read(k), k < h or final leader's log end < h, no election and no fault between; "
+        "until then, and n's log does not begin at to; or read(h), read(k), k < h or final leader's log end < h, "
+        "no election and no fault between; "
         "or read(h): h > max{high-watermark}, or h < what its leader had reported before the read",
         words="A leader's high watermark fell, passed the end of a log or what a member of its ISR holds, or "
         "clients were told one that is lower than before.",
@@ -135,10 +147,17 @@ def _sources(ops: Sequence[Op]) -> Iterator[Anomaly]:
             whens, highs = led[before.epoch]
             # On real machines the leader's report may be recorded later; only what it never had proves anything.
             place = len(whens) if margin else bisect_right(whens, op.index)
-            if place and highs[place - 1] < event.to:
+            # A follower's own start may be above that: it deletes below what an earlier leader told it.
+            if place and highs[place - 1] < event.to and event.to != _start(ops, op):
                 text = f"{said}, and that of its leader in epoch {before.epoch} was {highs[place - 1]}"
                 spans = ((highs[place - 1], event.to),)
                 yield anomaly(ops, _KIND, text, [op.index], [op.process], before.epoch, spans)
+
+
+def _start(ops: Sequence[Op], seen: Op) -> int:
+    """Return where a node said that its log begins, 0 if it never did."""
+    moves = events_of(ops, LogStart)
+    return max((move.to for op, move in moves if op.process == seen.process and op.index < seen.index), default=0)
 
 
 def _reads(ops: Sequence[Op]) -> Iterator[Anomaly]:
