@@ -16,7 +16,7 @@ from checkers.facts.fact import fact
 from checkers.facts.moments import moments
 from checkers.facts.view import final_logs
 from harness.effect import Effect, nature_of
-from harness.events import DeleteRecords, Ended, Injection, LogStart, Stopped, Truncate
+from harness.events import DeleteRecords, Ended, Injection, LogStart, Recovered, Stopped, Truncate
 from harness.model import Op, OpType, events_of
 
 # In place of an offset, in a request: all that is committed.
@@ -108,6 +108,9 @@ def ended_since(ops: Sequence[Op], node: str, index: int, start: int) -> bool:
     """Return True if the node's log ended below that offset, or was deleted, or lost its disk, since that op."""
     if any(op.process == node and op.index > index and cut.end < start for op, cut in events_of(ops, Truncate)):
         return True
+    found = ((op, log) for op, log in events_of(ops, Recovered) if op.process == node)
+    if any(op.index > index and log.log_end_offset < start for op, log in found):
+        return True  # its unflushed end was lost with the power
     if any(op.process == node and op.index > index for op, _ in events_of(ops, Stopped)):
         return True
     lost = ((op, fault) for op, fault in events_of(ops, Injection) if nature_of(op).effect is Effect.DISK_LOST)
