@@ -398,8 +398,11 @@ class Read(Operation):
         """Continue to the first answer's high watermark; after a refusal look for the leader again."""
         assert isinstance(response, FetchResponse), f"{response!r} is not an answer to a Fetch request"
         result = response.results[0]
-        if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and 0 == self._position < result.log_start_offset:
+        if result.error is ErrorCode.OFFSET_OUT_OF_RANGE and self._position < result.log_start_offset:
+            # Begin anew: what was there has been deleted, perhaps while this read it.
             self._start = self._position = result.log_start_offset
+            self._end = None
+            self.records.clear()
             self.ask()
             return
         if result.error is not ErrorCode.NONE:

@@ -59,6 +59,12 @@ class _Reading:
     empty: int = 0
     saw: str = "no node was asked"
 
+    def begin(self, start: int) -> None:
+        """Begin anew, where the log starts now."""
+        self.start = self.position = start
+        self.end = None
+        self.records.clear()
+
 
 @dataclass(slots=True, kw_only=True)
 class RawClient:
@@ -240,9 +246,10 @@ class RawClient:
                     if fetched.error.value in MOVED:
                         reading.saw = f"{leader}: {fetched.error.name.upper()} at {reading.position}"
                         return False
-                    if fetched.error is ErrorCode.offset_out_of_range and not reading.position:
-                        reading.start = reading.position = questions.earliest(connection, topic, partition)
-                        if reading.start > 0:
+                    if fetched.error is ErrorCode.offset_out_of_range:
+                        start = questions.earliest(connection, topic, partition)
+                        if start > reading.position:  # begin anew: what was there has been deleted
+                            reading.begin(start)
                             continue
                     if fetched.error is not ErrorCode.none:
                         raise PreconditionError(f"{leader}: {fetched.error.name.upper()} at {reading.position}")

@@ -26,6 +26,7 @@ from tests.broker.log.batches import TP, all_of, digests
 from tests.broker.log.batches import offsets as spans
 from tests.broker.wire.tiny_server import TinyBroker, running
 from tests.workloads.peers import peer
+from workloads.clients import questions
 from workloads.clients.batches import CODECS
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
@@ -264,6 +265,26 @@ def test_read_goes_on_when_somebody_else_leads_and_reads_nothing_twice(
     monkeypatch.setattr(broker.log, "read", lambda offset, end, _: read(offset, end, 1))
     assert [(0, "a"), (1, "b"), (2, "c")] == client.read_all(TP.topic, TP.partition)
     assert 4 == asked(broker, versions.FETCH)
+
+
+def test_read_begins_anew_where_the_log_starts_once_what_it_reads_is_deleted(
+    broker: TinyBroker, client: RawClient, history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Retention deletes twice: before the first answer, and when the read has come to offset 2."""
+    produce(client, "a", "b", "c", "d", singly=True)
+    whole, read, turns, starts = broker.answer, broker.log.read, iter(range(100)), iter([1, 3])
+
+    def deleted(request: Request) -> Response:
+        if isinstance(request, FetchRequest) and next(turns) in (0, 2):
+            return FetchResponse(results=(FetchResult(tp=TP, error=ErrorCode.OFFSET_OUT_OF_RANGE),))
+        return whole(request)
+
+    monkeypatch.setattr(broker, "answer", deleted)
+    monkeypatch.setattr(broker.log, "read", lambda offset, end, _: read(offset, end, 1))
+    monkeypatch.setattr(questions, "earliest", lambda *_: next(starts))
+    assert [(3, "d")] == client.read_all(TP.topic, TP.partition)
+    (done,) = [op for op in ops(history, OpType.OK) if op.f == "read"]
+    assert (3, [[3, "d"]]) == (done.value["start"], done.value["records"])
 
 
 def test_read_that_cannot_be_is_a_failed_one(
