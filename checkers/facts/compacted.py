@@ -54,6 +54,17 @@ def compacted_before(ops: Sequence[Op]) -> int:
     return max(said, _known_at_crashes(ops)) if said else 0
 
 
+def _known_at_crashes(ops: Sequence[Op]) -> int:
+    """Return the highest high watermark that a broker had when it died, 0 if none did."""
+    highest, high_watermarks = 0, dict[str, int]()
+    for op in ops:
+        if isinstance(op.event, HighWatermark):
+            high_watermarks[op.process] = op.event.to
+        elif isinstance(op.event, Recovered) and not op.event.clean:
+            highest = max(highest, high_watermarks.get(op.process, 0))
+    return highest
+
+
 def may_be_removed(ops: Sequence[Op], offset: int, value: str) -> bool:
     """Return True if compaction may have removed this record from any log; offset -1: it is not known."""
     key = key_of(value) if offset < compacted_before(ops) else None
@@ -80,17 +91,6 @@ def kept_of(ops: Sequence[Op], first: int, end: int) -> list[tuple[int, int]]:
     if kept and kept[-1][1] == below:
         below = kept.pop()[0]
     return [*kept, (below, end)]
-
-
-def _known_at_crashes(ops: Sequence[Op]) -> int:
-    """Return the highest high watermark that a broker had when it died, 0 if none did."""
-    highest, high_watermarks = 0, dict[str, int]()
-    for op in ops:
-        if isinstance(op.event, HighWatermark):
-            high_watermarks[op.process] = op.event.to
-        elif isinstance(op.event, Recovered) and not op.event.clean:
-            highest = max(highest, high_watermarks.get(op.process, 0))
-    return highest
 
 
 @fact

@@ -146,8 +146,7 @@ def _asks(ops: Sequence[Op], topic: str, partition: int) -> Iterator[Ask]:
         if op.source is not Source.CLIENT:
             continue
         event = op.event
-        creates = _creates(event, topic, partition) if isinstance(event, _ASKED) else None
-        if creates is None or not isinstance(event, _ASKED):
+        if not isinstance(event, _ASKED) or (creates := _creates(event, topic, partition)) is None:
             continue
         if op.type is OpType.INVOKE:
             if open_ is not None:
@@ -166,7 +165,7 @@ def _asks(ops: Sequence[Op], topic: str, partition: int) -> Iterator[Ask]:
             )
             open_ = None
     if open_ is not None:
-        creates = isinstance(open_.event, CreateTopic | AddPartitions)
+        creates = _creates(open_.event, topic, partition) is True
         yield Ask(creates=creates, invoked=open_.index, done=END, outcome=OpType.INFO)
 
 

@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import Final
 
 from checkers.facts.fact import fact
+from harness.cluster.settings import FORMAT_SETTING
 from harness.events import AlterTopic, Assigned, Batch, Installed, Leader, LeaderAndIsr, Setup, Snapshot, Started
 from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
-# The setting of a run whose batches need have no epochs, and Kafka's name of the one that changes it for a topic.
+# The setting of a run whose batches need have no epochs.
 WITHOUT_EPOCHS: Final = "without_epochs"
-_FORMAT: Final = "message.format.version"
 
 # How a sentence says why a replica truncated its log.
 REASONS: Final[dict[str, str]] = {
@@ -109,7 +109,7 @@ def run_setup_of(ops: Sequence[Op]) -> Setup | None:
 @fact
 def changes_format(ops: Sequence[Op]) -> bool:
     """Return True if a client has asked for another message format of a topic."""
-    return any(event.setting == _FORMAT for _, event in events_of(ops, AlterTopic))
+    return any(event.setting == FORMAT_SETTING for _, event in events_of(ops, AlterTopic))
 
 
 @fact

@@ -149,7 +149,6 @@ class DataDir:
         """Close every log's files as a crash would: flush and write nothing."""
         for log in self._live().values():
             log.close()
-        self._options.files.close_all()
 
     def open_logs(
         self,

@@ -66,11 +66,6 @@ class OpenFiles:
         if found is not None:
             os.close(found)
 
-    def close_all(self) -> None:
-        """Close every file that is open; nothing is flushed."""
-        while self._open:
-            self._close_oldest()
-
     def _opened(self, file: File, flags: int) -> int:
         while len(self._open) >= self._files_max:
             self._close_oldest()

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.open_files import File, OpenFiles
 
 
 @pytest.fixture(autouse=True)
 def files_are_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close what a test has opened: a thousand descriptors later select() would refuse to serve another test."""
-    made: list[OpenFiles] = []
-    init = OpenFiles.__init__
+    opened: list[tuple[OpenFiles, File]] = []
+    open_ = OpenFiles._opened
 
-    def noted(self: OpenFiles, *args: Any, **options: Any) -> None:
-        init(self, *args, **options)
-        made.append(self)
+    def noted(self: OpenFiles, file: File, flags: int) -> int:
+        opened.append((self, file))
+        return open_(self, file, flags)
 
-    monkeypatch.setattr(OpenFiles, "__init__", noted)
+    monkeypatch.setattr(OpenFiles, "_opened", noted)
     yield
-    for files in made:
-        files.close_all()
+    for files, file in opened:
+        files.close(file)
