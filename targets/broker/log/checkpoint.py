@@ -147,6 +147,9 @@ def _read(path: Path, *, numbers: tuple[int, ...], width: int) -> list[list[str]
             raise CheckpointError(f"{path.name} line {number}: {line!r}; expected {width} fields")
     if len(entries) != int(lines[1]):
         raise CheckpointError(f"{path.name}: {len(entries)} entries; expected {int(lines[1])} as line 2 says")
+    if not text.endswith("\n"):
+        # Cut in its last number, it would be read: as 1 in place of 14. Whoever writes the file ends its lines.
+        raise CheckpointError(f"{path.name} line {len(lines)}: {lines[-1][:80]!r}; expected an end of the line")
     return entries
 
 
