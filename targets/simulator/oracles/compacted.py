@@ -3,6 +3,8 @@ Which committed records compaction may remove: those whose key has a newer commi
 
 The other oracles look at a log as if nothing had been removed that may be: whether it is there says nothing. What
 is missing and may not be removed is a hole to all of them.
+A leader that an unclean election has replaced, and that has not heard of it, compacts by what it commits on its
+own: that counts as newer, though it is lost.
 Source:  Kafka, LogCleaner: "the log contains the latest value for each key".
 """
 
@@ -78,15 +80,24 @@ class Compacted:
 
     def may_remove(self, offset: int) -> bool:
         """Return True if logs are compacted, and the key of what was committed there has a newer record."""
-        if not self._is_on:
-            return False
-        key = self._key_at(offset)
+        return self.is_replaced(self._committed[offset], offset)
+
+    def is_replaced(self, number: int, offset: int) -> bool:
+        """Return True if logs are compacted, and the key of a record at this offset has a newer one."""
+        key = self._key_of(number) if self._is_on else None
         return key is not None and self._newest_of(key) > offset
+
+    def learn(self, records: Sequence[int]) -> None:
+        """Note what a replaced leader commits on its own, from offset 0 on: it and its followers compact by it."""
+        if self._is_on:
+            for offset, number in enumerate(records):
+                if (key := self._key_of(number)) is not None:
+                    self._newest[key] = max(offset, self._newest.get(key, -1))
 
     def _newest_of(self, key: str) -> int:
         if self._known != self._committed:
             self._known = list(self._committed)
-            keys = map(self._key_at, range(len(self._known)))
+            keys = map(self._key_of, self._known)
             found = {each: offset for offset, each in enumerate(keys) if each is not None}
             # What a fault took since was committed when a broker compacted: whatever it replaced then is gone.
             self._newest = {
@@ -99,6 +110,5 @@ class Compacted:
         self._newest.clear()
         self._known.clear()
 
-    def _key_at(self, offset: int) -> str | None:
-        number = self._committed[offset]
+    def _key_of(self, number: int) -> str | None:
         return None if number == HOLE else key_of(self._records.name(number))

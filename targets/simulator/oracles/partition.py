@@ -251,6 +251,7 @@ class PartitionOracle:
         if seen.epoch < self._unclean_epoch:
             # It was replaced by an unclean election and may not know it; nor may the new ISR, which copies on.
             self._excused.update(self._lacking(mine))
+            self.compacted.learn(mine)
             committed += mine[known : self._end_in_isr(mine, known)]
             return
         start = self.start
@@ -327,11 +328,15 @@ class PartitionOracle:
             and ours.epoch == theirs.epoch
         )
 
-    def _is_damaged(self, follower: str, leader: str, offset: int) -> bool:
-        """Return True if a flipped byte took the record there from one of the two, and the other has it."""
+    def _is_gone(self, follower: str, leader: str, offset: int) -> bool:
+        """Return True if a flipped byte or compaction took the record there from one of the two."""
         pairs = ((follower, leader), (leader, follower))
         held = {name: self.replicas.seen[name].records[offset] for name in (follower, leader)}
-        return any(held[one] == HOLE and held[other] in self.replicas.taken[one] for one, other in pairs)
+        return any(
+            held[one] == HOLE
+            and (held[other] in self.replicas.taken[one] or self.compacted.is_replaced(held[other], offset))
+            for one, other in pairs
+        )
 
     def _compare(self, leader: str, follower: str) -> None:
         ours, theirs = self.replicas.seen[follower].records, self.replicas.seen[leader].records
@@ -339,7 +344,7 @@ class PartitionOracle:
         if ours[start:both] == theirs[start:both]:
             return
         unlike = (at for at in range(start, both) if ours[at] != theirs[at])
-        offset = next((at for at in unlike if not self._is_damaged(follower, leader, at)), None)
+        offset = next((at for at in unlike if not self._is_gone(follower, leader, at)), None)
         if offset is None:
             return
         text = (

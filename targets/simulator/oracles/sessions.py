@@ -37,7 +37,7 @@ class _Known:
     Attributes:
         epoch: that the next fetch must have.
         told: the high watermark and the log start that were told last, by partition.
-        late: who was left out of the last answer, and was not as told when that step ended.
+        late: who was left out of the last answer, and has not been as told since that step ended.
     """
 
     epoch: int
@@ -96,6 +96,8 @@ class Sessions:
         found.epoch = epoch_after(found.epoch)
         parts = parts_of(found.parts, request)
         found.told = {tp: told for tp, told in found.told.items() if tp in found.parts}
+        # Who is as told again, as a topic that came back, may change once more right after the next answer.
+        found.late = {tp for tp in found.late if tp in found.told and self._bounds(name, tp) != found.told[tp]}
         if not parts:
             del known[request.session_id]
         if rule is FetchSessions.EPOCH_BLIND:
@@ -133,23 +135,28 @@ class Sessions:
         A step may change a partition after it has answered: then the next answer must tell it.
         """
         late, known.late = known.late, set()
-        broker = self._world.nodes[name].broker
         for part in left_out:
             told = known.told.get(part.tp)
             if told is None:
                 self._violated(name, [part], f"{name} leaves out {part.tp}, of which it has told nothing before")
                 continue
-            replica = None if broker is None else broker.state.replicas.get(part.tp)
-            leads = replica is not None and replica.role is Role.LEADER
-            now = (replica.high_watermark, replica.log.start_offset) if replica is not None and leads else None
+            now = self._bounds(name, part.tp)
             if now != told:
                 known.late.add(part.tp)
-                if part.tp in late and broker is not None:
+                if part.tp in late and self._world.nodes[name].broker is not None:
                     text = (
                         f"{name} leaves out {part.tp}: high watermark and log start were told as {told}, are {now}"
                     )
                     self._violated(name, [part], text)
             yield FetchResult(tp=part.tp, error=ErrorCode.NONE, high_watermark=told[0], log_start_offset=told[1])
+
+    def _bounds(self, name: str, tp: TopicPartition) -> tuple[int, int] | None:
+        """Return the high watermark and the log start that a node would tell now; None unless it leads."""
+        broker = self._world.nodes[name].broker
+        replica = None if broker is None else broker.state.replicas.get(tp)
+        if replica is None or replica.role is not Role.LEADER:
+            return None
+        return replica.high_watermark, replica.log.start_offset
 
     def _violated(self, name: str, parts: Sequence[FetchPartition], text: str) -> None:
         for part in parts[:1]:

@@ -14,8 +14,9 @@ from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.oracles.compacted import Compacted
 from targets.simulator.oracles.records import Records
 from targets.simulator.world import World
-from tests.simulator.oracles.planted import log_of, patch, sentence_of, watched
-from tests.simulator.worlds import TOPIC
+from tests.simulator.oracles.planted import log_of, patch, post, produce, replica_of, sentence_of, watched
+from tests.simulator.oracles.test_unclean import written
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, state
 
 SETTINGS = {"compact": True, "compaction_check_ms": 10}
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -92,3 +93,32 @@ def test_newer_record_that_is_lost_since_excuses_what_was_compacted_for_it() -> 
     assert [True, False] == [found.may_remove(offset) for offset in (0, 1)]
     found.forget()
     assert not found.may_remove(0)
+
+
+def replaced_unheard(plant: Callable[[], None] = lambda: None) -> tuple[World, Oracles]:
+    """Return a world in which C, which is down, was elected, and A and B, which have not heard, compact on."""
+    world, oracles = watched(settings=SETTINGS | {"unclean_election": True}, segment_bytes=1)
+    plant()
+    world.nodes["C"].kill()
+    world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['C']}"))
+    assert world.until(lambda: state(world).isr == (world.ids["A"], world.ids["B"]), WAIT_S)
+    SimClient(world).produce(TOPIC, 0, "m", ["k0/m.0", "k1/m.1"], acks=-1, singly=True)
+    written(world, "C", 9)
+    for value in ("k0/m.2", "k2/m.3"):
+        post(world, "A", produce(value))
+        world.run(0.05)
+    return world, oracles
+
+
+def test_replaced_leader_and_its_follower_compact_by_what_they_commit_on_their_own() -> None:
+    """Nothing of it is committed for good; they compact one after the other, and agree all the same."""
+    world, oracles = replaced_unheard()
+    assert world.until(lambda: replica_of(world, "B").high_watermark == 7, WAIT_S)
+    for name in "AB":
+        assert [0, 2, 4, 5, 6] == [batch.base_offset for batch in log_of(world, name).batches]
+    assert {(Rule.OFFICE, TP)} == oracles.violations.keys()  # no controller wrote this election
+
+
+def test_replaced_leader_that_removes_what_has_no_newer_record_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, oracles = replaced_unheard(lambda: _takes_all(monkeypatch))
+    assert "differs from it at offset 4: k1/m.1 against nothing" in sentence_of(oracles, Rule.PREFIX)

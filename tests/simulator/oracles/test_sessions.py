@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,7 +10,15 @@ from typing import Any, cast
 import pytest
 
 from targets.broker.core.events import Answer, Caller, Received
-from targets.broker.core.messages import ErrorCode, FetchRequest, FetchResponse
+from targets.broker.core.messages import (
+    ErrorCode,
+    FetchRequest,
+    FetchResponse,
+    Request,
+    StopReplica,
+    StopReplicaRequest,
+    TopicPartition,
+)
 from targets.simulator.oracles.sessions import Sessions
 from tests.broker.core.asks import fetch, given, leading, produce
 from tests.broker.core.bench import TP, Bench
@@ -31,6 +39,12 @@ class Watched:
 
     def _add(self, *_: Any) -> None:
         self.found.append(cast(str, _[-1]))
+
+    def take(self, request: Request) -> Sequence[Any]:
+        """Have the leader and the oracle see a request; return the step's effects as other oracles see them."""
+        self.numbers += 1
+        event = Received(caller=Caller(connection=7, number=self.numbers), request=request)
+        return self.oracle.whole("A", event, self.bench.step(event))[1]
 
     def fetch(self, session: int, epoch: int, offset: int = -1, change: Change | None = None) -> FetchResponse:
         """Fetch as a follower, from an offset if it has changed; return the answer as other oracles see it."""
@@ -73,6 +87,25 @@ def test_high_watermark_that_is_left_out_twice_is_found() -> None:
     assert [] == watched.found  # what a step changes after it has answered is told next
     watched.fetch(session, 3, change=without)
     assert ["A leaves out t-0: high watermark and log start were told as (2, 0), are (3, 0)"] == watched.found
+
+
+def test_topic_that_is_deleted_twice_is_left_out_twice_by_who_stops_one_replica_after_the_other() -> None:
+    """The answer to who waits goes out when the first is stopped: then the second is still as it was told."""
+    watched, other = Watched(), TopicPartition(TP.topic, 1)
+    watched.bench.command(leader=1, epoch=5, tp=other)
+    asked = fetch(0, replica=2, tps=(TP, other), epoch=5)
+    (answer,) = (effect.response for effect in watched.take(replace(asked, session_epoch=0)))
+    asked = replace(asked, session_id=answer.session_id, max_wait_ms=100)
+    at_the_end = (replace(asked.partitions[0], fetch_offset=2),)
+    replicas = (StopReplica(tp=TP), StopReplica(tp=other))
+    stop = StopReplicaRequest(controller_id=9, controller_epoch=1, ack_timeout_ms=1, partitions=replicas)
+    for epoch, parts in enumerate((at_the_end, asked.partitions), start=1):
+        assert not any(map(is_fetched, watched.take(replace(asked, session_epoch=epoch, partitions=parts))))
+        (answer,) = (effect.response for effect in watched.take(stop) if is_fetched(effect))
+        assert [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NONE] == [each.error for each in answer.results]
+        for tp in (TP, other):
+            watched.bench.command(leader=1, epoch=5, tp=tp)
+    assert [] == watched.found
 
 
 def test_leader_that_leaves_out_what_it_has_never_told_is_found() -> None:
