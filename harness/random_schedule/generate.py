@@ -140,7 +140,8 @@ class _Drawing:
         width, steps = self._width, self._steps
         if width.wide and profile.only is None:
             steps = with_hardware(self._seed, steps, self._nodes, self._stores(), self._faults)
-        going = not has_upgrades(self._seed) and has_removals(self._seed, profile.breadth, width.clients)
+        upgraded = upgradable(width.clients) and has_upgrades(self._seed)
+        going = not upgraded and has_removals(self._seed, profile.breadth, width.clients)
         if width.wide and profile.only is None and going:
             steps = with_removals(self._seed, steps, width.further)
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
@@ -148,7 +149,7 @@ class _Drawing:
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
         clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
-        if width.wide and profile.only is None and upgradable(width.clients) and has_upgrades(self._seed):
+        if width.wide and profile.only is None and upgraded:
             steps = with_upgrades(self._seed, steps, self._nodes, self._replicas, self._faults, quiet=not keys)
         settings = Settings(
             min_isr=min_isr,

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 
+from harness.random_schedule import generate
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import DEFAULT, REAL
 from harness.random_schedule.removals import ROUNDS, has_removals, may_go, with_removals
@@ -82,3 +83,14 @@ def test_some_wide_runs_have_them_and_are_else_as_without() -> None:
         assert [step.act for step in other.steps] == left or drawn.clients.churners
         assert (other.clients, other.further, other.settings) == (drawn.clients, drawn.further, drawn.settings)
         assert drawn == parse(drawn.name, text_of(drawn), "s.txt", NEMESES)
+
+
+def test_seed_whose_clients_forbid_its_upgrade_has_its_removals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing comes and goes beside an upgrade; where there is none, that is no reason."""
+    drawn = {seed: draw_schedule(seed, NEMESES) for seed in SEEDS}
+    monkeypatch.setattr(generate, "has_upgrades", lambda _seed: True)
+    forced = {seed: draw_schedule(seed, NEMESES) for seed in SEEDS}
+    assert not any(each.removed and each.upgrades for each in forced.values())
+    kept = [seed for seed, each in drawn.items() if each.removed and not forced[seed].upgrades]
+    assert kept
+    assert [drawn[seed] for seed in kept] == [forced[seed] for seed in kept]

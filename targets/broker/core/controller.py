@@ -335,12 +335,16 @@ def _decided(
     """
     Return a decision with what writes it under the versions that are known (V3, 6: ZooKeeper, then the brokers).
 
+    A state that a release without ids wrote gets its topic's id (KIP-516; Kafka, KafkaController.processTopicIds).
+    Where a leader of such a release has left it out, the node beside the state is there: its creation is refused,
+    and what is below the path is read.
+
     Args:
         old: the state that the decision changes, None if this topic has none.
         seen: what is known of where the decision is to be written.
     """
     controller = core.state.controller
-    topic_id = controller.id_of(tp) if old is None else old.topic_id
+    topic_id = controller.id_of(tp) if old is None or old.topic_id == NO_TOPIC_ID else old.topic_id
     new = PartitionState(
         leader=decision.leader,
         leader_epoch=decision.leader_epoch,
@@ -361,7 +365,8 @@ def _decided(
         ops.append(ZkSet(path=path, data=data, version=seen.version))
     if topic_id != NO_TOPIC_ID:
         guard = topic_id_path(tp, topic_id)
-        there = old is not None or guard.rpartition("/")[2] in (seen.below or ())
+        known = old is not None and old.topic_id == topic_id
+        there = known or guard.rpartition("/")[2] in (seen.below or ())
         ops.append(ZkCheck(path=guard, version=0) if there else ZkCreate(path=guard))
     return Decided(tp=tp, state=new, replicas=replicas, unclean=decision.unclean, ops=tuple(ops))
 

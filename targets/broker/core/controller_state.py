@@ -79,7 +79,7 @@ class Controller:
     writes: deque[Decided] = field(default_factory=deque)  # decisions that are not sent yet
     split: deque[tuple[Decided, ...]] = field(default_factory=deque)  # those of refused multis, sent first
     writing: int = 0  # decisions in flight
-    refused: set[TopicPartition] = field(default_factory=set)  # something stands in the way of their first states
+    refused: set[TopicPartition] = field(default_factory=set)  # something stands in the way of their states
 
     def id_of(self, tp: TopicPartition) -> int:
         """Return the id that a partition goes by."""

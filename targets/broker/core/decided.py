@@ -19,7 +19,7 @@ class Seen:
 
     Attributes:
         version: of the state that is there, None if there is none.
-        below: the names in the partition's path, if it was looked at; a state may be missing there alone.
+        below: the names in the partition's path, if it was looked at: something stood in the way of a write.
     """
 
     topic_version: int

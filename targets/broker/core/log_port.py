@@ -264,7 +264,7 @@ class LogPort(Protocol):
         """Replace the epoch checkpoint file with (epoch, start offset) entries, durably when `flush`."""
 
     def adopt(self, topic_id: int) -> None:
-        """Write down, durably, the id of the topic that a log without one belongs to (partition.metadata)."""
+        """Write down, durably, which topic the log belongs to (partition.metadata); NO_TOPIC_ID: none is known."""
 
     def delete(self) -> None:
         """Delete the replica from the disk."""

@@ -230,7 +230,7 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
         states,
         # The controller may have written before this reading: what it wrote since registration is a new epoch.
         {tp for tp, node in read.items() if node.mzxid > core.state.registration},
-        {tp: states[tp].topic_id if tp in states else ids[tp] for tp, _ in continuation.assigned},
+        ids,
         unreadable=continuation.unreadable,
     )
     core.state.started = True

@@ -48,7 +48,7 @@ class AwaitStates:
         ids: of the partitions that have one of their own; once: of topics, how many partitions they had before.
         asked: an operator's elections, with the version of their node.
         read: the partitions whose states are being read.
-        refused: those whose first state could not be written; what is below their paths is being read, too.
+        refused: those whose state could not be written; what is below their paths is being read, too.
     """
 
     office: int
@@ -154,6 +154,6 @@ def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         state = readable.read_state(core, tp, node)
         if state is None:
             continue
-        controller.seen[tp] = Seen(topic_version=topic_version, version=node.version)
+        controller.seen[tp] = Seen(topic_version=topic_version, version=node.version, below=below.get(tp))
         if is_same_topic(state.topic_id, partition_id(topic_id_of(core, czxid), own.get(tp))):
             controller.states[tp] = state

@@ -63,6 +63,8 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         epochs=[list(entry) for entry in epochs.entries],
         high_watermark=high_watermark,
     )
+    if log.topic_id != replica.topic_id:
+        _adopt(replica, NO_TOPIC_ID)
     # In a protocol without epochs the cache must stay empty (KAFKA-7897): it would not grow with the log, and a
     # later upgrade would believe it. Where it is empty the log is read anew. Whether the topic's message format
     # has epochs is known once its settings are read, before this broker registers (topic_configs).
@@ -84,8 +86,7 @@ def start_replica(core: Core, tp: TopicPartition, topic_id: int) -> Replica:
         found = None
     if found is not None:
         if topic_id != NO_TOPIC_ID == found.topic_id:
-            found.topic_id = topic_id
-            found.log.adopt(topic_id)
+            _adopt(found, topic_id)
         return found
     log = core.disk.create(tp, topic_id)
     core.state.checkpointed.pop(tp, None)  # the disk has removed it from the checkpoint
@@ -102,6 +103,19 @@ def start_replica(core: Core, tp: TopicPartition, topic_id: int) -> Replica:
     if tp.topic in core.state.topic_configs:
         topic_configs.apply(core, replica)
     return replica
+
+
+def _adopt(replica: Replica, topic_id: int) -> None:
+    """
+    Write down which topic a replica belongs to; NO_TOPIC_ID: to whatever topic has its name.
+
+    An id must be right or missing, as a log of an older topic is deleted. So it goes where topics are known by
+    their names alone, to this broker or to whom it obeys: it may then have the log of the next topic of that name.
+    Source:  KIP-516; Kafka's Log from 2.8 on deletes partition.metadata under an older version ("to avoid ID
+             conflicts upon re-upgrade").
+    """
+    replica.topic_id = topic_id
+    replica.log.adopt(topic_id)
 
 
 def _is_of_older_topic(core: Core, tp: TopicPartition, topic_id: int) -> bool:
@@ -240,6 +254,8 @@ def _on_command(core: Core, command: LeaderAndIsr) -> ErrorCode:
 
 def _apply(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool = False) -> None:
     was_leader = replica.role is Role.LEADER
+    if command.topic_id == NO_TOPIC_ID != replica.topic_id:
+        _adopt(replica, NO_TOPIC_ID)
     if command.leader == core.config.broker_id:
         leader.become_leader(core, replica, command, resumed=resumed)
         deletions.complete(core, replica.tp)

@@ -99,7 +99,16 @@ def read_topic_id(path: Path) -> int:
 
 
 def write_topic_id(path: Path, topic_id: int) -> int:
-    """Write the id of the topic that a log belongs to, durably; return the file's length in bytes."""
+    """
+    Write the id of the topic that a log belongs to, durably; NO_TOPIC_ID: remove the file.
+
+    Returns:
+        The file's length in bytes.
+    """
+    if topic_id == NO_TOPIC_ID:
+        path.unlink(missing_ok=True)
+        sync_directory(path.parent)
+        return 0
     text = urlsafe_b64encode(topic_id.to_bytes(_UUID_BYTES, "big")).rstrip(b"=").decode()
     return _replace(path, [f"version: {_VERSION}", f"topic_id: {text}"], flush=True)
 

@@ -400,7 +400,7 @@ class FileLog:
         self._beside.write_epochs(entries, flush=flush)
 
     def adopt(self, topic_id: int) -> None:
-        """Write down, durably, the id of the topic that this log belongs to, and the names of its files."""
+        """Write down, durably, the id of the topic that this log belongs to, if any, and its files' names."""
         self.topic_id = topic_id
         self._beside.write_topic_id(topic_id)
 

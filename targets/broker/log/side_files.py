@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.messages import TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.doubt import whole
 from targets.broker.log.options import LogOptions
@@ -38,7 +38,7 @@ class SideFiles:
         self._epochs_dirty = new_names and self._epochs_path.exists()
         # What waits to be written, durably; and the files written so, with their lengths.
         self._epochs: tuple[tuple[int, int], ...] | None = None
-        self._topic_id = NO_TOPIC_ID
+        self._topic_id: int | None = None
         self._durable: list[tuple[str, int]] = []
 
     def change_names(self) -> None:
@@ -59,7 +59,7 @@ class SideFiles:
             self._epochs_dirty = self._names_changed = True
 
     def write_topic_id(self, topic_id: int) -> None:
-        """Write down the id of the topic that the log belongs to, durably, and the names of its files."""
+        """Write down the id of the topic that the log belongs to, durably; NO_TOPIC_ID: remove what there is."""
         self._topic_id = topic_id
         self._await()
 
@@ -82,7 +82,7 @@ class SideFiles:
 
     def forget(self) -> None:
         """Let nothing wait: the log is deleted."""
-        self._epochs, self._topic_id = None, NO_TOPIC_ID
+        self._epochs, self._topic_id = None, None
 
     def _await(self) -> None:
         if self._options.together.is_open:
@@ -94,17 +94,18 @@ class SideFiles:
     def settle(self) -> None:
         """Write what waits, durably."""
         epochs, self._epochs = self._epochs, None
-        topic_id, self._topic_id = self._topic_id, NO_TOPIC_ID
-        if topic_id != NO_TOPIC_ID:
+        topic_id, self._topic_id = self._topic_id, None
+        if topic_id is not None:
             with whole(self._tp, "a write of the topic's id"):
                 length = checkpoint.write_topic_id(self._directory / checkpoint.TOPIC_ID_FILE, topic_id)
-                self._durable.append((checkpoint.TOPIC_ID_FILE, length))
+                if length:
+                    self._durable.append((checkpoint.TOPIC_ID_FILE, length))
         if epochs is not None:
             with whole(self._tp, "a write of the epochs"):
                 length = checkpoint.write_epochs(self._epochs_path, epochs, flush=True)
                 self._epochs_dirty = False
                 self._durable.append((checkpoint.EPOCHS_FILE, length))
-        if topic_id != NO_TOPIC_ID or epochs is not None:
+        if topic_id is not None or epochs is not None:
             self._names_changed = False  # each write has made the names in the directory durable
             self.sync_names()
 

@@ -24,7 +24,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
-from targets.broker.core.rules import PROTOCOLS
+from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import leader_and_isr_path, topic_id_path, topic_path
 from tests.broker.core.asks import (
@@ -106,11 +106,31 @@ def test_log_without_an_id_belongs_to_the_topic_of_the_first_command_that_has_on
     assert (NEW, NEW, False, 2) == (log.topic_id, bench.replica.topic_id, log.deleted, log.end_offset)
 
 
-def test_command_without_an_id_is_for_whatever_topic_is_here() -> None:
-    """An older release's controller sends none."""
+@pytest.mark.parametrize("leader", [1, 2, -1])
+def test_command_without_an_id_is_for_whatever_topic_is_here_and_leaves_it_without_one(leader: int) -> None:
+    """An older release's controller sends none, and may speak of the next topic."""
     bench, log = started()
-    bench.command(leader=1, epoch=4)
-    assert (Role.LEADER, OLD, False) == (bench.replica.role, bench.replica.topic_id, log.deleted)
+    bench.command(leader=leader, epoch=4)
+    assert (leader, 0, 0, False) == (bench.replica.leader, bench.replica.topic_id, log.topic_id, log.deleted)
+    bench.command(leader=1, epoch=5, topic_id=NEW)
+    assert (NEW, False, 2) == (log.topic_id, log.deleted, log.end_offset)
+
+
+def test_command_without_an_id_that_is_not_acted_on_takes_none_away() -> None:
+    bench, log = started()
+    bench.command(leader=1, epoch=4, topic_id=OLD)
+    bench.command(leader=2, epoch=4)
+    assert (OLD, OLD) == (bench.replica.topic_id, log.topic_id)
+
+
+@pytest.mark.parametrize(("rules", "left"), [(NAMELESS, 0), (NAMED, OLD)], ids=["names", "ids"])
+def test_log_keeps_no_id_where_topics_are_known_by_their_names(rules: Rules | str, left: int) -> None:
+    """Source: Kafka's Log from 2.8 on: partition.metadata goes under an older inter-broker protocol version."""
+    log = log_of((3, 2))
+    log.topic_id = OLD
+    bench = Bench(rules)
+    bench.start((log, recovery(log)))
+    assert (left, left, False) == (log.topic_id, bench.replica.topic_id, log.deleted)
 
 
 def test_without_the_rule_a_newer_topic_keeps_the_log_and_waits_for_its_epoch_to_catch_up() -> None:
@@ -237,6 +257,20 @@ def test_start_up_deletes_the_log_of_a_topic_that_was_created_again_meanwhile(
     assert (Role.FOLLOWER if stated else Role.NONE) == bench.replica.role
 
 
+@pytest.mark.parametrize("of", ["older", "same"])
+def test_start_up_tells_the_log_of_an_older_topic_also_where_the_state_has_no_id(of: str) -> None:
+    """An older release's leader leaves it out; whoever obeys one keeps no id, so that an older one is true."""
+    zk = registered(NAMED).zk
+    topic_id = zk.nodes[topic_path(TP.topic)].czxid
+    zk.put_state(2, 0, (1, 2))
+    log = log_of((3, 2))
+    log.topic_id = topic_id - (of == "older")
+    bench = Bench(NAMED, zk=zk)
+    bench.start((log, recovery(log, high_watermark=2)), session=8)
+    assert (of == "older", 0 if of == "older" else 2) == (log.deleted, bench.replica.log.end_offset)
+    assert (Role.FOLLOWER, 0) == (bench.replica.role, bench.replica.topic_id)
+
+
 def test_start_up_believes_no_state_of_an_older_topic() -> None:
     bench = registered(NAMED)
     bench.zk.put_state(2, 6, (1, 2), topic_id=bench.zk.nodes[topic_path(TP.topic)].czxid - 1)
@@ -322,7 +356,7 @@ def test_isr_write_of_a_state_without_an_id_expects_none() -> None:
     bench = registered(NAMED, replica_lag_ms_max=10)
     bench.zk.put_state(1, 0, (1, 2))
     bench.command(leader=1, epoch=0)
-    assert bench.replica.topic_id > 0
+    assert not bench.replica.topic_id
     bench.pass_ms(20)
     assert ((1,), 0) == (bench.zk.state().isr, bench.zk.state().topic_id)
 

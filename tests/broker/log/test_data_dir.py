@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from targets.broker.core.log_port import LeoAfterCut
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.log import checkpoint, open_data_dir
 from tests.broker.log.batches import TP, singles
 
@@ -241,6 +241,29 @@ def test_log_without_a_topic_id_has_no_file_of_it_until_it_is_given_one(tmp_path
     log.adopt(9)
     data.close()
     assert 9 == open_data_dir(tmp_path).logs[TP][0].topic_id
+
+
+@pytest.mark.parametrize("before", [(), (9,)], ids=["at once", "after another change that waits"])
+def test_file_of_a_topic_id_goes_durably_once_none_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: tuple[int, ...]
+) -> None:
+    """Source: Kafka's Log from 2.8 on, under an older inter-broker protocol version."""
+    told: list[str] = []
+    data = open_data_dir(tmp_path, on_durable=lambda path, _length: told.append(path)).data
+    log = data.create_log(TP, 7)
+    flushed: list[Path] = []
+    monkeypatch.setattr(checkpoint, "sync_directory", flushed.append)
+    with data.together():
+        for topic_id in (*before, NO_TOPIC_ID):
+            log.adopt(topic_id)
+    assert (0, False, True) == (
+        log.topic_id, (log.directory / "partition.metadata").exists(), log.directory in flushed
+    )  # fmt: skip
+    assert [f"{TP}/partition.metadata"] == told
+    log.adopt(NO_TOPIC_ID)  # nothing is there any more
+    data.close()
+    opened, found = open_data_dir(tmp_path).logs[TP]
+    assert (0, "clean") == (opened.topic_id, found.reason)
 
 
 @pytest.mark.parametrize(
