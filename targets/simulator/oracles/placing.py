@@ -135,7 +135,7 @@ class Placing:
 
     def _of_topic(self, topic: str, was: Topic, now: Topic, asked: Asked) -> Iterator[tuple[int | None, str]]:
         """Yield what is wrong with a broker's write of a topic's node; one that has none left is being deleted."""
-        if not now.replicas:
+        if not now.replicas or not was.replicas:
             return
         said = f"writes topic {topic} with partitions {sorted(now.replicas)}"
         if _is_numbered(was) and not _is_numbered(now):
