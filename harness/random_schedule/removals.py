@@ -22,6 +22,8 @@ from harness.workload.plan import Clients, Place
 # How often they are removed and added again: the last addition may be left out.
 ROUNDS: Final = (1, 4)
 LEFT_OUT_SHARE: Final = 0.25
+# How often more of them go before they are added again.
+TWICE_SHARE: Final = 0.6
 
 
 def has_removals(seed: int, breadth: Breadth, clients: Clients) -> bool:
@@ -38,8 +40,12 @@ def with_removals(seed: int, steps: Sequence[Act], further: Mapping[Place, tuple
     first = chance.choice(lowest)
     above = [place for place in further if place.topic == first.topic and place >= first]
     more: list[Act] = []
+    again = Random(f"removals twice {seed}")
     for _ in range(chance.randint(*ROUNDS)):
-        more += [Remove(chance.choice(above)), Add(max(above))]
+        removed = chance.choice(above)
+        below = [place for place in above if place < removed]
+        twice = [Remove(again.choice(below))] if below and again.random() < TWICE_SHARE else []
+        more += [Remove(removed), *twice, Add(max(above))]
     if chance.random() < LEFT_OUT_SHARE:
         more.pop()
     found = list(steps)

@@ -20,6 +20,9 @@ TOPICS: Final = ("orders", "users", "clicks")
 # The topic that a churner creates and deletes.
 CHURNED: Final = "temp"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+# How often the churned topic has more partitions, of which an operator may remove some, and how many more.
+MORE_SHARE: Final = 0.4
+MORE: Final = 2
 # How often the producers of a wide run hardly pause, and how long they do then.
 HURRIED_SHARE: Final = 0.1
 HURRIED_MS: Final = (1, 3)
@@ -219,11 +222,12 @@ def _churners(seed: int, breadth: Breadth, nodes: Sequence[str]) -> tuple[ChurnP
     if chance.random() >= breadth.churners:
         return ()
     some = chance.sample(nodes, chance.randint(min(2, len(nodes)), min(4, len(nodes))))
+    more = MORE if Random(f"churned partitions {seed}").random() < MORE_SHARE else 0
     plan = ChurnPlan(
         name="n1",
         topic=CHURNED,
         nodes=tuple(name for name in nodes if name in some),
-        partitions=chance.choice((1, 2, 3)),
+        partitions=chance.choice((1, 2, 3)) + more,
         replication=chance.randint(1, min(3, len(some))),
         every_ms=chance.choice(((2, 15), (5, 40), (20, 120))),
         records=chance.choice(((1, 1), (1, 3), (1, 8))),

@@ -2,7 +2,8 @@
 The administrator of a wide world: asks for what the schedule's own words do not have.
 
     elections   of several partitions at once, in the node that the controller reads
-    creation    of topics in ZooKeeper itself, as old tools made them: replicas in any order, dead ones among them
+    creation    of topics in ZooKeeper itself, as old tools made them: replicas in any order, dead ones among them;
+                now and then settings for its name are there before it is
     deposal     of a controller that has just begun to read
     validation  of a topic that is not to be created
     deletion    of several topics in one request, and of the same topics by another broker at the same time
@@ -31,7 +32,16 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.wishes import Wishes
-from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, ZkSet, broker_path, topic_path
+from targets.broker.core.zookeeper import (
+    CONFIG_TOPICS,
+    ELECTIONS,
+    ZkCreate,
+    ZkSet,
+    broker_path,
+    config_path,
+    encode_config,
+    topic_path,
+)
 from targets.simulator.caller import Caller
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import OPERATOR, PlayTime, depose_controller
@@ -48,6 +58,9 @@ TOPICS: Final = ("spare", "other")
 TIMEOUT_MS: Final = 200
 # About as long as a controller reads.
 READING_NS: Final = 12 * NS_PER_MS
+# How often it writes settings before it creates a topic, and which.
+SETTINGS_SHARE: Final = 0.4
+SETTINGS: Final = {"segment.bytes": "150"}
 # How often a registration is rewritten, how many times, and within which time of its broker's start.
 REWRITES_SHARE: Final = 0.2
 REWRITES: Final = 30
@@ -71,6 +84,7 @@ class Administrator:
         self._world = world
         self._places = [(place, replicas) for place, replicas in places if len(replicas) > 1]
         self._chance = Random(f"administrator {seed}")
+        self._settings_chance = Random(f"administrator's settings {seed}")
         self._caller = Caller(world, NAME)
         self._time = PlayTime(last_line)
         world.aside |= {*TOPICS}
@@ -129,8 +143,18 @@ class Administrator:
             partition: tuple(chance.sample(brokers, chance.randint(1, min(3, len(brokers)))))
             for partition in range(chance.randint(1, 2))
         }
-        create = ZkCreate(path=topic_path(chance.choice(TOPICS)), data=encode_assignment(assignment))
+        topic = chance.choice(TOPICS)
+        if self._settings_chance.random() < SETTINGS_SHARE:
+            self._give(topic)
+        create = ZkCreate(path=topic_path(topic), data=encode_assignment(assignment))
         world.zookeeper.tree.write((create,), OPERATOR)
+
+    def _give(self, topic: str) -> None:
+        """Write settings for a name, if there are none: those of a topic that comes later they are not."""
+        tree, data = self._world.zookeeper.tree, encode_config(SETTINGS)
+        if CONFIG_TOPICS in tree.nodes:
+            told = ZkSet(path=CONFIG_TOPICS, data=b"", version=ANY_VERSION)
+            tree.write((ZkCreate(path=config_path(topic), data=data), told), OPERATOR)
 
     def _depose(self) -> None:
         """Depose the controller while it reads what has just changed."""

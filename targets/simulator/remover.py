@@ -27,9 +27,11 @@ NAME: Final = "remover"
 # How often a wide world with such a topic has one, how many requests it makes, and within which time.
 SHARE: Final = 0.5
 REQUESTS_MAX: Final = 8
-WITHIN_NS: Final = 1_500 * NS_PER_MS
+WITHIN_NS: Final = 600 * NS_PER_MS
 # How often a request names a partition that cannot go.
-WRONG_SHARE: Final = 0.2
+WRONG_SHARE: Final = 0.4
+# How often that is all but the highest, where a topic has so many.
+BELOW_SHARE: Final = 0.7
 
 
 class Remover:
@@ -70,8 +72,9 @@ class Remover:
             return  # somebody has written something else
         count = 1 + int(share * (len(there) - 1))
         gone = [TopicPartition(topic, number) for number in there[1:][-count:]]
-        if wrong and len(gone) > 1:
-            self._ask(gone[:-1])  # not the highest: none of them can go
+        below = [TopicPartition(topic, number) for number in there[1:-1]]
+        if wrong and below and share < BELOW_SHARE:
+            self._ask(below)  # not the highest: none of them can go
             return
         self.asked += gone
         if wrong:

@@ -32,14 +32,15 @@ def test_other_steps_stay_in_their_order_and_the_first_stays_first() -> None:
 
 
 def test_what_is_removed_comes_again_but_for_the_last_now_and_then() -> None:
-    lengths, removed = set(), set()
+    rounds, removed = set(), set()
     for seed in SEEDS:
         found = [act for act in with_removals(seed, STEPS, FURTHER) if isinstance(act, Remove | Add)]
-        assert all(isinstance(act, Add if number % 2 else Remove) for number, act in enumerate(found))
         assert {U2} >= {act.place for act in found if isinstance(act, Add)}
-        removed |= {act.place for act in found if isinstance(act, Remove)}
-        lengths.add(len(found))
-    assert ({U1, U2}, set(range(2 * ROUNDS[0] - 1, 2 * ROUNDS[1] + 1))) == (removed, lengths)
+        gone = "".join(str(act.place.partition) if isinstance(act, Remove) else "+" for act in found)
+        removed |= {*gone.split("+")}
+        rounds.add(gone.count("+") + (not gone.endswith("+")))
+    # Now and then more of them go before they are added again.
+    assert ({"1", "2", "21"}, set(range(ROUNDS[0], ROUNDS[1] + 1))) == (removed - {""}, rounds)
 
 
 @pytest.mark.parametrize(

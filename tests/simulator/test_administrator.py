@@ -11,7 +11,14 @@ from harness.model import Op, OpType
 from harness.workload.plan import Place
 from targets.broker.core.events import Received
 from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest
-from targets.broker.core.zookeeper import CONTROLLER, ELECTIONS, broker_path, topic_path
+from targets.broker.core.zookeeper import (
+    CONFIG_TOPICS,
+    CONTROLLER,
+    ELECTIONS,
+    broker_path,
+    config_path,
+    topic_path,
+)
 from targets.simulator.administrator import TOPICS, Administrator
 from targets.simulator.oracles import Oracles
 from targets.simulator.play_time import DEPOSE
@@ -66,7 +73,8 @@ def test_administrator_elects_creates_deposes_validates_and_deletes() -> None:
         deleted = stage.asked(DeleteTopicsRequest)
         found.update({"delete"} if deleted else {}, validate=bool(stage.asked(CreateTopicsRequest)))
         both += len({*deleted}) > 1
-    expected = {ELECTIONS, CONTROLLER, "delete", "validate", *map(topic_path, TOPICS)}
+    expected = {ELECTIONS, CONTROLLER, CONFIG_TOPICS, "delete", "validate"}
+    expected |= {*map(topic_path, TOPICS), *map(config_path, TOPICS)}
     assert expected == {name for name, count in found.items() if 0 < count < len(SEEDS)}
     assert both  # now and then two brokers are asked to delete the same topics
 

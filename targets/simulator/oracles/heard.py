@@ -48,7 +48,8 @@ from targets.broker.core.zookeeper import (
     decode_state,
     topic_path,
 )
-from targets.simulator.oracles.retries import untried
+from targets.simulator.oracles.retries import unread, untried
+from targets.simulator.oracles.settings import misread
 from targets.simulator.oracles.violation import Rule, Violations
 from targets.simulator.world import World
 
@@ -131,9 +132,10 @@ class Heard:
             node = self._world.nodes[name]
             if node.held_up(self._world.clock.now_ns):
                 return  # the step was before the time that its disk took
-            now_ns = node.clock.now_ns
-            if text := untried(answered.about, answered.results, answered.sessions, state, now_ns):
-                self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
+            told = answered.about, answered.results, answered.sessions, state
+            for text in (untried(*told, node.clock.now_ns), unread(*told), misread(*told)):
+                if text:
+                    self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
 
 
 def _wrong(

@@ -1,5 +1,6 @@
 """
-What ZooKeeper did not answer, or refused, is tried again, and at the time that is meant for it.
+What ZooKeeper did not answer, or refused, is tried again, and at the time that is meant for it; and what a
+controller wrote for somebody who asked it is read at once, as no watch says so.
 
     a controller's reading that was lost, or whose decision's answer was   after its back-off
     a controller's reading after a decision that was refused               at once: another write came first
@@ -16,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from targets.broker.core import isr, membership, office, reading
-from targets.broker.core.state import State
+from targets.broker.core import isr, membership, moves, office, partitions, reading
+from targets.broker.core.state import AwaitRest, State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
 from targets.broker.core.zookeeper import ZkDone, ZkError, ZkNode, ZkResult
@@ -25,6 +26,7 @@ from targets.simulator.clock import NS_PER_MS
 
 # After a decision that was refused: something else was written meanwhile, and is there to be read.
 AT_ONCE_MS: Final = 1
+_ASKED_FOR: Final = (partitions.AwaitTopicsExtended, moves.AwaitMovesNoted, reading.AwaitWishesTaken)
 _READINGS: Final = (reading.AwaitNames, reading.AwaitNodes, reading.AwaitStates)
 _START: Final = (membership.AwaitTopicNames, membership.AwaitAssignments, membership.AwaitPartitionStates)
 
@@ -54,6 +56,24 @@ def untried(about: Any, results: Sequence[ZkResult], sessions: Collection[int], 
     if at_ns is None:
         return f"does not try {what} again"
     return f"tries {what} again in {(at_ns - now_ns) / NS_PER_MS:.1f} ms, not in {delay_ms}"
+
+
+def unread(about: Any, results: Sequence[ZkResult], sessions: Collection[int], state: State) -> str:
+    """
+    Return what a controller does not read though it has just written it, "" if it does.
+
+    Source:  V3, on_partitions_add and F: what was asked for begins; nobody else writes the topics' nodes.
+    """
+    if not isinstance(about, _ASKED_FOR) or not any(isinstance(result, ZkDone) for result in results):
+        return ""
+    controller = state.controller
+    if not controller.active or set(sessions) != {state.session}:
+        return ""
+    asked = (each.continuation if isinstance(each, AwaitRest) else each for each in state.pending.values())
+    begins = any(isinstance(each, reading.AwaitNames) for each in asked)
+    if controller.reading and (controller.read_again or begins):
+        return ""
+    return f"does not read what it has written for {type(about).__name__}"
 
 
 def _counts(about: Any, sessions: Collection[int], state: State) -> bool:

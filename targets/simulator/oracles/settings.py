@@ -1,5 +1,5 @@
 """
-What topics have of their own, once the world is at rest: every broker knows it, and its logs follow it.
+What topics have of their own: a broker takes what it has read, and once the world is at rest its logs follow it.
 
 What ZooKeeper holds is read here anew, as it was written: a node that is older than its topic is of another one.
 Source:  Kafka, ZkConfigManager, TopicConfigHandler, LogManager.updateConfig.
@@ -8,11 +8,20 @@ Source:  Kafka, ZkConfigManager, TopicConfigHandler, LogManager.updateConfig.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from targets.broker.core import topic_configs
 from targets.broker.core.state import State
-from targets.broker.core.zookeeper import BROKER_TOPICS, CONFIG_TOPICS, broker_path, topic_path
+from targets.broker.core.zookeeper import (
+    BROKER_TOPICS,
+    CONFIG_TOPICS,
+    ZkError,
+    ZkNode,
+    ZkResult,
+    broker_path,
+    topic_path,
+)
 from targets.simulator.node import Node
 from targets.simulator.world import World
 
@@ -33,6 +42,22 @@ def wrong_settings(world: World) -> Iterator[tuple[str, str]]:
             continue  # it will read them when its next session begins
         if text := _wrong(node, state, given, topics):
             yield name, f"{name} {text}"
+
+
+def misread(about: Any, results: Sequence[ZkResult], sessions: Collection[int], state: State) -> str:
+    """Return what a broker took from a reading of what topics have, and was not told, "" if nothing."""
+    if not isinstance(about, topic_configs.AwaitConfigs) or ZkError.LOST in results:
+        return ""
+    if set(sessions) != {state.session}:
+        return ""
+    told = {
+        topic: json.loads(node.data)["config"]
+        for topic, node, there in zip(about.names, results[::2], results[1::2], strict=True)
+        if isinstance(node, ZkNode) and isinstance(there, ZkNode) and node.mzxid >= there.czxid
+    }
+    known = {topic: dict(own.given) for topic, own in state.topic_configs.items()}
+    expected = {topic: given for topic, given in told.items() if given}
+    return "" if known == expected else f"takes {known} for what topics have of their own; it has read {expected}"
 
 
 def _given(world: World) -> Given:

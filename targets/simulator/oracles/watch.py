@@ -24,7 +24,8 @@ Oracles: invariants of every step of a world, each checked where its data has ch
     rest            once all is healed, each broker agrees with ZooKeeper and its disk, and has nothing left to do
     fail-stop       a broker whose write or flush failed ends in that step, and says why
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
-                    broker obeys only commands that are in force
+                    broker obeys only commands that are in force; what is written of where partitions are was asked
+                    for, and nothing that was asked for is dropped
 
 Every partition is watched. Only the first violation of a rule in a partition is kept; its consequences are not
 recorded.
@@ -78,6 +79,7 @@ from targets.simulator.oracles.lag import Lag
 from targets.simulator.oracles.lives import Lives
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
+from targets.simulator.oracles.placing import Placing
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
 from targets.simulator.oracles.rest import left_over
 from targets.simulator.oracles.served import judge_served
@@ -124,6 +126,7 @@ class Oracles:
         self._sessions = Sessions(world, self._violations)
         self._produced = Produced(world, self._partitions)
         self._office = Office(world, self._partitions)
+        self._placing = Placing(world, self._violations, next(iter(self._partitions)))
         self._commands = Commands(world, self._partitions)
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
@@ -201,6 +204,7 @@ class Oracles:
         for effect in effects:
             if type(effect) is ZkAsk:
                 self._office.on_ask(name, effect)
+                self._placing.on_ask(name, effect)
                 if text := self._due.asked(name, effect):
                     self._overdue(name, None, text)
             elif type(effect) is Send and type(effect.request) in COMMANDS:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
-from targets.broker.core import controller, isr, membership, office, reading
+from targets.broker.core import controller, isr, membership, moves, office, partitions, reading
 from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.decided import Decided
+from targets.broker.core.events import Caller
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core, State
 from targets.broker.core.state_writes import AwaitStateWrites
@@ -26,7 +27,7 @@ from targets.broker.core.zookeeper import (
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node_clock import Drift
 from targets.simulator.oracles import Rule
-from targets.simulator.oracles.retries import untried
+from targets.simulator.oracles.retries import unread, untried
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import patch, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, state
@@ -142,3 +143,36 @@ def test_controller_that_reads_again_is_sound_by_its_own_clock(clocks: dict[str,
     _lose_a_reading(world)
     assert {} == oracles.violations
     assert state(world, TopicPartition("other", 0)).leader == 1
+
+
+# --- what was written is read ----------------------------------------------------------------------------------
+CALLER = Caller(connection=1, number=1)
+EXTENDED = partitions.AwaitTopicsExtended(caller=CALLER, errors=(), names=("log",))
+ASKED_FOR = (
+    EXTENDED,
+    moves.AwaitMovesNoted(caller=CALLER, errors=(), noted=((TP,),)),
+    reading.AwaitWishesTaken(office=EPOCH),
+)
+
+
+@pytest.mark.parametrize("about", ASKED_FOR)
+def test_controller_reads_what_it_has_written_for_others(about: Any) -> None:
+    """V3, on_partitions_add and F: no watch says so."""
+    there = broker()
+    told = f"does not read what it has written for {type(about).__name__}"
+    assert told == unread(about, (ZkDone(),), {SESSION}, there)
+    there.controller.reading = True
+    assert told == unread(about, (ZkDone(),), {SESSION}, there)  # that reading began before
+    there.controller.read_again = True
+    assert "" == unread(about, (ZkDone(),), {SESSION}, there)
+    there.controller.read_again, there.pending[1] = False, NAMES
+    assert "" == unread(about, (ZkDone(),), {SESSION}, there)
+
+
+def test_what_was_not_written_or_is_another_ones_need_not_be_read() -> None:
+    there = broker()
+    assert "" == unread(EXTENDED, (ZkError.LOST,), {SESSION}, there)
+    assert "" == unread(STATES, (ZkDone(),), {SESSION}, there)
+    assert "" == unread(EXTENDED, (ZkDone(),), {SESSION + 1}, there)
+    there.controller.active = False
+    assert "" == unread(EXTENDED, (ZkDone(),), {SESSION}, there)

@@ -6,16 +6,20 @@ from collections.abc import Mapping
 
 import pytest
 
+from targets.broker.core.topic_configs import AwaitConfigs
 from targets.broker.core.zookeeper import (
     CONFIG_TOPICS,
     ZkCreate,
     ZkDelete,
+    ZkError,
+    ZkNode,
+    ZkResult,
     ZkSet,
     config_path,
     encode_config,
     topic_path,
 )
-from targets.simulator.oracles.settings import wrong_settings
+from targets.simulator.oracles.settings import misread, wrong_settings
 from targets.simulator.play_time import OPERATOR
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
@@ -83,3 +87,29 @@ def test_what_a_topic_had_that_is_gone_may_be_known_still() -> None:
     world = world_of({"segment.bytes": "150"})
     world.zookeeper.tree.write((ZkDelete(path=topic_path(TOPIC)),), OPERATOR)
     assert not wrong(world)
+
+
+ABOUT = AwaitConfigs(names=(TOPIC,), starting=False, number=1)
+THERE = ZkNode(data=b"", version=0, owner=0, czxid=10)
+OWN = encode_config({"segment.bytes": "150"})
+
+
+@pytest.mark.parametrize(
+    ("results", "told"),
+    [
+        ((ZkNode(data=OWN, version=0, owner=0, czxid=11, mzxid=11), THERE), ""),
+        ((ZkNode(data=OWN, version=0, owner=0, czxid=9, mzxid=9), THERE), "it has read {}"),
+        ((ZkNode(data=OWN, version=0, owner=0, czxid=11, mzxid=11), ZkError.NO_NODE), "it has read {}"),
+        ((ZkError.NO_NODE, THERE), "it has read {}"),
+        ((ZkError.LOST, THERE), ""),
+    ],
+)
+def test_broker_that_takes_others_than_it_has_read_is_named(results: tuple[ZkResult, ...], told: str) -> None:
+    """Settings go with their topic: what was written before there was one are those of an older one."""
+    process = world_of({"segment.bytes": "150"}).nodes["A"].process
+    assert process is not None
+    state = process.broker.state
+    assert misread(ABOUT, results, {state.session}, state).endswith(told)
+    assert bool(told) == bool(misread(ABOUT, results, {state.session}, state))
+    assert "" == misread(ABOUT, results, {state.session + 1}, state)
+    assert "" == misread(None, results, {state.session}, state)
