@@ -271,7 +271,7 @@ CHECKERS: Final[dict[str, Checker]] = {
         name="compacted",
         needs=((Source.LOG,),),
         rule=compacted.compacted,
-        doc="Logs that hold an older record of a key where they were compacted.",
+        doc="Logs that hold an older record of a key where they were compacted, or one that a tombstone deleted.",
         source="Kafka, LogCleaner; KAFKA-6264",
         kinds=compacted.KINDS,
     ),

@@ -84,6 +84,7 @@ class Kind(StrEnum):
     DELETED_EARLY = "deleted-early"
     UNDELETED = "undeleted"
     NOT_COMPACTED = "not-compacted"
+    RESURRECTED = "resurrected"
     WRONG_TOPIC = "wrong-topic"
     OLD_GENERATION = "old-generation"
     STUCK = "stuck"
@@ -167,6 +168,7 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.DELETED_EARLY: Verdict.INVALID,
     Kind.UNDELETED: Verdict.INVALID,
     Kind.NOT_COMPACTED: Verdict.INVALID,
+    Kind.RESURRECTED: Verdict.INVALID,
     Kind.WRONG_TOPIC: Verdict.INVALID,
     Kind.OLD_GENERATION: Verdict.INVALID,
     Kind.STUCK: Verdict.HANG,

@@ -186,6 +186,8 @@ def settings_of(settings: Settings) -> dict[str, int | bool]:
         "compact": settings.compact,
         "controlled_shutdown_ms": settings.controlled_shutdown_ms,
     }
+    if settings.delete_retention_ms is not None:
+        asked["delete_retention_ms"] = settings.delete_retention_ms
     if settings.replica_lag_ms_max is not None:
         asked["replica_lag_ms_max"] = settings.replica_lag_ms_max
     return {**SETTINGS, **asked}

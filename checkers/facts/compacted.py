@@ -1,7 +1,8 @@
 """
 What compaction may have removed: below an offset up to which a broker compacted, each record with a newer one.
 
-A record without a key may not be gone, nor the newest committed one of its key. Where nobody saw a committed
+A record without a key may not be gone, nor the newest committed one of its key, unless it is a tombstone whose
+delay is over. Where nobody saw a committed
 record, it may have been a newer one of any key, so that every record below it with a key may be gone. Nor is it
 known what was there where a leader has appended twice, since a fault had taken the first.
 Source:  Kafka, LogCleaner; KAFKA-13194; harness/keys.py, which says how a value tells its key.
@@ -21,9 +22,10 @@ from checkers.facts.copies import copies_of
 from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact
 from checkers.facts.polls import first_polls, shown_by_reads
+from checkers.facts.tombstones import gone_from_ns
 from checkers.facts.view import final_logs
 from harness.events import Append, HighWatermark, LogCleaned, Recovered
-from harness.keys import key_of
+from harness.keys import is_tombstone, key_of
 from harness.model import Op, events_of, ranges_of
 
 
@@ -65,19 +67,39 @@ def _known_at_crashes(ops: Sequence[Op]) -> int:
     return highest
 
 
-def may_be_removed(ops: Sequence[Op], offset: int, value: str) -> bool:
-    """Return True if compaction may have removed this record from any log; offset -1: it is not known."""
+def may_be_removed(ops: Sequence[Op], offset: int, value: str, until_ns: int | None = None) -> bool:
+    """
+    Return True if compaction may have removed this record from any log; offset -1: it is not known.
+
+    Args:
+        until_ns: when it was gone, by the history's time; None: at the end.
+    """
     key = key_of(value) if offset < compacted_before(ops) else None
-    return key is not None and max(_known(ops).newest.get(key, -1), _known(ops).unseen) > offset
+    if key is None:
+        return False
+    if max(_known(ops).newest.get(key, -1), _known(ops).unseen) > offset:
+        return True
+    over_ns = gone_from_ns(ops, offset) if is_tombstone(value) else None
+    return over_ns is not None and over_ns <= (ops[-1].time_ns if until_ns is None else until_ns)
 
 
-def may_be_gap(ops: Sequence[Op], offset: int) -> bool:
-    """Return True if compaction may have removed whatever was at an offset."""
+def may_be_gap(ops: Sequence[Op], offset: int, until_ns: int | None = None) -> bool:
+    """Return True if compaction may have removed whatever was at an offset, by that time."""
     if offset >= compacted_before(ops):
         return False
     if offset in _rewritten(ops):
         return True  # nobody knows which of them was there when a broker compacted
-    return all(may_be_removed(ops, offset, value) for value in _known(ops).values.get(offset, ()))
+    return all(may_be_removed(ops, offset, value, until_ns) for value in _known(ops).values.get(offset, ()))
+
+
+def newest_tombstones(ops: Sequence[Op]) -> Mapping[str, int]:
+    """Return each key whose newest committed record is known to be a tombstone, with that one's offset."""
+    known = _known(ops)
+    return {
+        key: offset
+        for key, offset in known.newest.items()
+        if offset > known.unseen and all(map(is_tombstone, known.values[offset])) and offset not in _rewritten(ops)
+    }
 
 
 def kept_of(ops: Sequence[Op], first: int, end: int) -> list[tuple[int, int]]:

@@ -1,6 +1,8 @@
 """
 Where a log was compacted, it holds one record of each key, and what it removed does not come back.
 
+Nor does what a tombstone deleted: a log that had both holds the older record no longer than the tombstone.
+
 That compaction removes nothing else is left to the rules about promises, and to `holes` and `batches`: they accept
 no other gap than one that compaction may have made.
 """
@@ -11,10 +13,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.compacted import compacted_before, newest_tombstones
 from checkers.facts.deleted import ended_since
 from checkers.facts.moments import anomaly, margin_ns
+from checkers.facts.tombstones import gone_from_ns
 from checkers.facts.view import FinalLog, at, final_logs
-from harness.events import LogCleaned, Snapshot
+from harness.events import Append, LogCleaned, Snapshot
 from harness.keys import key_of
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -29,6 +33,18 @@ KINDS: Final = (
         unchecked="Without broker events nobody says what was compacted.",
         source="Kafka, LogCleaner: the log contains at least the latest value of each key; KAFKA-6264",
     ),
+    Definition(
+        kind=Kind.RESURRECTED,
+        formula="a final log of n with a record of key k at o, and none at t > o, which is the newest committed "
+        "record of k, a tombstone; n had appended t before its delay could be over, and since then was not told "
+        "to delete the replica, cut nothing up to t, and kept its disk",
+        words="A log holds a record that a tombstone deleted, and the tombstone is gone from it: whoever reads it "
+        "sees the key alive again.",
+        evidence="broker: append, cleaned, truncate, stopped; log: snapshot, batch; nemesis",
+        unchecked="A replica that copied the log when the tombstone's delay was over: it may never have had it, "
+        "as after it was away for longer (docs/protocol.md).",
+        source="Kafka, delete.retention.ms; KIP-534",
+    ),
 )
 
 
@@ -40,11 +56,42 @@ def compacted(ops: Sequence[Op]) -> list[Anomaly]:
         ops: the ops of one partition and the global ones.
 
     Returns:
-        One anomaly for each such log, with all its older records.
+        One anomaly for each such log and kind, with all its older records.
 
     Source:  Kafka, LogCleaner; KAFKA-6264 (replaced files that a start brings back).
     """
-    return list(_left(ops))
+    return [*_left(ops), *_resurrected(ops)]
+
+
+def _resurrected(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    deleted = newest_tombstones(ops) if compacted_before(ops) else {}
+    for node, log in sorted(final_logs(ops).items()) if deleted else ():
+        back: list[tuple[int, int]] = []
+        for offset, record in sorted(log.records.items()):
+            tombstone = deleted.get(key_of(record.value) or "", -1)
+            gone = log.start <= offset < tombstone < log.end and tombstone not in log.records
+            if gone and _had(ops, node, tombstone) is not None:
+                back.append((offset, tombstone))
+        if not back:
+            continue
+        offset, tombstone = back[0]
+        text = (
+            f"the final log of {node} holds {log.records[offset].value!r} at {offset}, which the tombstone at "
+            f"{tombstone} deleted, and not the tombstone any more"
+        )
+        proof = [log.index, *(_had(ops, node, there) or log.index for _, there in back)]
+        ranges = tuple((each, each + 1) for each, _ in back)
+        yield anomaly(ops, Kind.RESURRECTED, text, proof, [node], None, ranges)
+
+
+def _had(ops: Sequence[Op], node: str, offset: int) -> int | None:
+    """Return the index of the op in which a node got the tombstone there, kept since; None: none."""
+    over_ns, last = gone_from_ns(ops, offset), None
+    for op, append in events_of(ops, Append):
+        if op.process == node and append.base <= offset < append.end:
+            early = append.role == "leader" or over_ns is None or op.time_ns + margin_ns(ops) < over_ns
+            last = op.index if early else None
+    return last if last is not None and not ended_since(ops, node, last, offset + 1) else None
 
 
 def _left(ops: Sequence[Op]) -> Iterator[Anomaly]:

@@ -127,7 +127,7 @@ def _skips(ops: Sequence[Op], polled: Polled, consumer: _Consumer) -> Iterator[_
         gaps += [(one + 1, other) for (one, _), (other, _) in pairwise(records) if one + 1 < other]
     own = {offset for offset, _ in records} if gaps else frozenset[int]()
     skipped = [offset for first, end in gaps for offset in _known_between(ops, first, end) if offset not in own]
-    skipped = [offset for offset in skipped if not may_be_gap(ops, offset)]
+    skipped = [offset for offset in skipped if not may_be_gap(ops, offset, polled.ok.time_ns)]
     if skipped:
         text = f"skipped {{}}: it had read up to {place}"
         yield _Wrong(Kind.POLL_SKIP, text, skipped, polled, consumer.last)

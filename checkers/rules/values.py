@@ -53,6 +53,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
     "fence_broker_epoch": _YES_NO,
     "delete_past_high_watermark": _YES_NO,
     "clean_past_high_watermark": _YES_NO,
+    "tombstone_horizon": _YES_NO,
     "start_inside_batch": _YES_NO,
     "topic_identity": _YES_NO,
     "idempotence": _YES_NO,

@@ -41,7 +41,9 @@ class Settings:
         retention_ms: the age from which on a log's files are deleted, in milliseconds; 0 for never.
         retention_bytes: the size of a log from which on its oldest files are deleted; 0 for never.
         compact: of the records of one key the newest stays.
+        delete_retention_ms: how long compaction keeps a tombstone, in milliseconds; None for longer than any run.
         keys: of how many keys the records of the schedule's own groups are; 0: they have none.
+        tombstones: the groups whose records have a key and no value, so that compaction deletes the key.
         controlled_shutdown_ms: how long a node that is stopped may take until others lead what it leads, in
             milliseconds; 0 for not at all.
         heal_within_s: how long the cluster has to become whole after the faults are undone, in seconds.
@@ -56,7 +58,9 @@ class Settings:
     retention_ms: int = 0
     retention_bytes: int = 0
     compact: bool = False
+    delete_retention_ms: int | None = None
     keys: int = 0
+    tombstones: tuple[str, ...] = ()
     controlled_shutdown_ms: int = 0
     heal_within_s: float = limits.CONDITION_WAIT_S_MAX
 
@@ -89,7 +93,9 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "retention_ms": lambda text: whole(text, 1, 1000 * limits.SCENARIO_TIME_S_MAX),
     "retention_bytes": lambda text: whole(text, 1, 2**31 - 1),
     "compact": {"yes": True, "no": False}.__getitem__,
+    "delete_retention_ms": lambda text: whole(text, 0, 1000 * limits.SCENARIO_TIME_S_MAX),
     "keys": lambda text: whole(text, 1, limits.SCENARIO_RECORDS_MAX),
+    "tombstones": lambda text: tuple(text.split(",")),
     "controlled_shutdown_ms": lambda text: whole(text, 1, 1000 * int(limits.PROCESS_END_S_MAX)),
     "heal_within_s": lambda text: above_zero(text, limits.SCENARIO_TIME_S_MAX),
 }
@@ -103,7 +109,9 @@ _FORMS: Final[Mapping[str, str]] = {
     "retention_ms": f"a whole number from 1 to {1000 * limits.SCENARIO_TIME_S_MAX}",
     "retention_bytes": f"a whole number from 1 to {2**31 - 1}",
     "compact": "yes or no",
+    "delete_retention_ms": f"a whole number from 0 to {1000 * limits.SCENARIO_TIME_S_MAX}",
     "keys": f"a whole number from 1 to {limits.SCENARIO_RECORDS_MAX}",
+    "tombstones": "groups of records, with commas between them",
     "controlled_shutdown_ms": f"a whole number from 1 to {1000 * int(limits.PROCESS_END_S_MAX)}",
     "heal_within_s": f"a number above 0, up to {limits.SCENARIO_TIME_S_MAX}",
 }

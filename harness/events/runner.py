@@ -39,6 +39,9 @@ class Setup(Event):
         default=None,
         metadata=key("how long a follower may lag and stay in the ISR; absent if longer than a run"),
     )
+    delete_retention_ms: int | None = field(
+        default=None, metadata=key("how long compaction keeps a tombstone; absent if longer than a run")
+    )
     message_format: str | None = field(default=None, metadata=key("`with_epochs` or `without_epochs`"))
     sends_once: bool | None = field(default=None, metadata=key("the client sends no record again"))
     idempotent: tuple[str, ...] | None = field(

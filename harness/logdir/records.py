@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Final
 
 from harness import limits
-from harness.keys import key_bytes
+from harness.keys import headers_of, key_bytes, text_in, value_bytes
 from harness.logdir.batch import Header
 from harness.logdir.codec import decompress
 
@@ -58,12 +58,16 @@ class Record:
 
     @property
     def value_text(self) -> str | None:
-        """The value as text; as hex with the prefix `hex:` if it is not UTF-8; None if null (a tombstone)."""
+        """
+        The value as text; as hex with the prefix `hex:` if it is not UTF-8.
+
+        Of a tombstone it is the text that its client put into a header; None if null and without one.
+        """
         return self.beginning(None)
 
     def beginning(self, characters_max: int | None) -> str | None:
         """Return the value's text, or only its beginning and `…` if it is longer than that; None: no limit."""
-        value = self.value
+        value = text_in(self.headers) if self.value is None else self.value
         if value is None:
             return None
         if characters_max is None or len(value) <= characters_max:
@@ -81,8 +85,10 @@ class Record:
 
 
 def sent_digest(value: str, timestamp: int = NO_TIMESTAMP) -> str:
-    """Return the digest of a record as a client sends it: this text with its key and timestamp, no headers."""
-    return Record(offset=0, timestamp=timestamp, key=key_bytes(value), value=value.encode()).digest
+    """Return the digest of a record as a client sends it: this text with its key and timestamp."""
+    headers = tuple((name.encode(), text) for name, text in headers_of(value))
+    sent = Record(offset=0, timestamp=timestamp, key=key_bytes(value), value=value_bytes(value), headers=headers)
+    return sent.digest
 
 
 def _text(value: bytes) -> str:

@@ -30,6 +30,7 @@ from harness.random_schedule.removals import has_removals, with_removals
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
+from harness.random_schedule.tombstones import with_tombstones
 from harness.random_schedule.upgrades import has_upgrades, upgradable, with_upgrades
 from harness.random_schedule.width import KEYED_SEGMENT_BYTES, draw_width, is_wide, keyed_clients
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
@@ -159,6 +160,8 @@ class _Drawing:
             keys=keys,
             heal_within_s=profile.heal_within_s,
         )
+        groups = [count.name for count in self._records]
+        settings, clients = with_tombstones(self._seed, settings, clients, groups)
         first = first_step_line(len(width.further), clients)
         return Scenario(
             name=seed_name(self._seed),

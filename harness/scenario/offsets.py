@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -33,18 +33,21 @@ class RecordOffsets:
     Attributes:
         counts: group -> how many records it has.
         keys: of how many keys they are, 0 for none.
+        tombstones: the groups whose records are tombstones.
         offsets: group -> the offsets of its records, acknowledged or expected.
     """
 
     counts: Mapping[str, int]
     keys: int = 0
+    tombstones: Collection[str] = ()
     offsets: dict[str, list[int]] = field(default_factory=dict)
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a group of records: m2.0, m2.1, ...; with keys k1/m2.0, ..."""
+        """Return the values of a group of records: m2.0, m2.1, ...; with keys k1/m2.0, ..., as harness/keys.py."""
         if name not in self.counts:
             raise UsageError(f"records {name!r}: expected a group of the head: {', '.join(self.counts)}")
-        return [keyed(f"{name}.{number}", self.keys) for number in range(self.counts[name])]
+        share = 1.0 if name in self.tombstones else 0.0
+        return [keyed(f"{name}.{number}", self.keys, share) for number in range(self.counts[name])]
 
     def acknowledged(self, name: str, offsets: Sequence[int]) -> None:
         """Record the acknowledged offsets of a group; do nothing if there are none, as with acks=0."""

@@ -67,7 +67,10 @@ class Play:
     _workload: Workload | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.record_offsets = RecordOffsets(counts=self.draw.counts, keys=self.scenario.settings.keys)
+        settings = self.scenario.settings
+        self.record_offsets = RecordOffsets(
+            counts=self.draw.counts, keys=settings.keys, tombstones=settings.tombstones
+        )
         self.produces = Produces(self.cluster, self.client, self.record_offsets)
         self.client_steps = ClientSteps(self.cluster, self.client, self.record_offsets)
         self.links = LinkSteps(self.cluster, self.record_offsets, self._recent, self._api)

@@ -64,9 +64,12 @@ def _settings(settings: Settings) -> list[str]:
         "segment_bytes",
         "retention_ms",
         "retention_bytes",
+        "delete_retention_ms",
         "keys",
         "controlled_shutdown_ms",
     )
     values = {name: getattr(settings, name) for name in changed}
     found += [f"{name}={value}" for name, value in values.items() if value != getattr(usual, name)]
+    if settings.tombstones:
+        found.append(f"tombstones={','.join(settings.tombstones)}")
     return [*found, *(["compact=yes"] if settings.compact else [])]

@@ -51,6 +51,7 @@ _WORST_FIRST: Final = (
     Kind.DELETED_EARLY,
     Kind.UNDELETED,
     Kind.NOT_COMPACTED,
+    Kind.RESURRECTED,
     Kind.OLD_GENERATION,
     Kind.WRONG_TOPIC,
     Kind.EXITED,

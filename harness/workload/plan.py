@@ -72,6 +72,7 @@ class ProducerPlan:
         within_ms: how long it waits for an outcome; after that the outcome is unknown.
         pad: how many bytes each value has besides its name.
         keys: of how many keys its records are; 0: they have none.
+        tombstones: the share of its records that have a key and no value.
         together: the share of requests that send a batch to two of its partitions.
         retries: how often it sends a batch again that was not acknowledged; 0 sends each record once.
         idempotent: its batches are numbered, so that brokers know again what is sent again (KIP-98); with acks=all
@@ -90,6 +91,7 @@ class ProducerPlan:
     within_ms: int = 400
     pad: int = 0
     keys: int = 0
+    tombstones: float = 0.0
     together: float = 0.0
     retries: int = 0
     idempotent: bool = False

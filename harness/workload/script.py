@@ -86,7 +86,7 @@ class ProducerScript:
         first = self._count
         self._count += count
         return tuple(
-            keyed(f"{self._prefix}.{number}", self.plan.keys).ljust(self.plan.pad, "-")
+            keyed(f"{self._prefix}.{number}", self.plan.keys, self.plan.tombstones).ljust(self.plan.pad, "-")
             for number in range(first, first + count)
         )
 

@@ -215,6 +215,7 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], s
     "within_ms": (_number(1, _MS_MAX), str, "N, in milliseconds"),
     "pad": (_number(0, limits.WORKLOAD_VALUE_BYTES_MAX), str, f"N, up to {limits.WORKLOAD_VALUE_BYTES_MAX} bytes"),
     "keys": (_number(0, limits.WORKLOAD_BATCH_MAX), str, f"N, up to {limits.WORKLOAD_BATCH_MAX}"),
+    "tombstones": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
     "together": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
     "retries": (_number(0, 1_000), str, "N, up to 1000"),
     "idempotent": (_YES_NO.__getitem__, lambda idempotent: "yes" if idempotent else "no", "yes or no"),

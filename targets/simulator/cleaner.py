@@ -8,14 +8,16 @@ Source:  targets/broker/log/cleaner.py, targets/broker/log/compactor.py.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from harness.keys import key_of
+from harness.keys import is_tombstone, key_of
 from targets.broker.core.compaction import groups
-from targets.broker.core.log_port import Cleaned
+from targets.broker.core.log_port import LATEST_FORMAT, Cleaned
 from targets.broker.core.messages import NO_PRODUCER_ID, Batch
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.simulator.records import content_of, with_only
 from targets.simulator.segment import Segment, is_rotten
 
@@ -48,7 +50,9 @@ class Cleaner:
         """Note where the log ends: what comes next there is not clean."""
         self._clean_to = min(self._clean_to, end)
 
-    def clean(self, segments: Sequence[Segment], upto: int, bytes_max: int) -> tuple[list[Replacing], Cleaned]:
+    def clean(
+        self, segments: Sequence[Segment], upto: int, delay: TombstoneDelay, bytes_max: int
+    ) -> tuple[list[Replacing], Cleaned]:
         """Return what is to be replaced, and what to say of it; files are as large as bytes_max."""
         closed = [one for one, after in pairwise(segments) if after.base_offset <= upto]
         if self._damaged or not closed or segments[len(closed)].base_offset <= self._clean_to:
@@ -60,19 +64,74 @@ class Cleaner:
         end = segments[len(closed)].base_offset
         newest: dict[str, int] = {}
         for batch in _batches(closed):
-            newest |= {key: offset for offset, key in _keyed(batch)}
+            newest |= {key: offset for offset, key, _ in _keyed(batch)}
+        old = closed[: delay.old_files(_latest(closed, self._clean_to))]
+        staying = _Staying(newest, frozenset(_lasts(closed)), delay, frozenset(one.base_offset for one in old))
         found: list[Replacing] = []
-        staying = _staying(closed)
         for group in groups(closed, bytes_max):
-            new = _cleaned(group, newest, staying)
-            if len(group) > 1 or new.size < group[0].size:
+            new = staying.of(group)
+            if len(group) > 1 or new.batches != group[0].batches:
                 found.append((group, new))
         self._clean_to = end
         gone = sum(sum(segment.size for segment in old) - new.size for old, new in found)
-        return found, Cleaned(read, upto=end, size=gone)
+        return found, Cleaned(read, upto=end, size=max(0, gone))
 
 
-def _staying(segments: Sequence[Segment]) -> set[int]:
+@dataclass(frozen=True, slots=True)
+class _Staying:
+    """
+    What stays of a log's batches.
+
+    Attributes:
+        newest: key -> the offset of its newest record.
+        lasts: the last offsets of the batches that stay, if only empty.
+        old: the base offsets of the files that are old by their times.
+    """
+
+    newest: Mapping[str, int]
+    lasts: frozenset[int]
+    delay: TombstoneDelay
+    old: frozenset[int]
+
+    def of(self, group: Sequence[Segment]) -> Segment:
+        """Return a file with what stays of some."""
+        new = Segment(base_offset=group[0].base_offset, named=True)
+        for segment in group:
+            for batch in segment.batches:
+                left = self._left(batch, in_old_file=segment.base_offset in self.old)
+                if left is not None:
+                    new.append(left)
+        new.flush()
+        new.gone_bytes = sum(segment.size + segment.gone_bytes for segment in group) - new.size
+        return new
+
+    def _left(self, batch: Batch, *, in_old_file: bool) -> Batch | None:
+        """Return what stays of a batch: it, one with fewer records, or None."""
+        content, keyed = content_of(batch.payload), tuple(_keyed(batch))
+        has_horizon = content.magic >= LATEST_FORMAT
+        over = self.delay.is_over(content.horizon_ms, in_old_file=in_old_file) if has_horizon else in_old_file
+        gone = {offset for offset, key, deletes in keyed if self.newest[key] > offset or (deletes and over)}
+        horizon_ms = content.horizon_ms
+        if has_horizon and any(deletes and offset not in gone for offset, _, deletes in keyed):
+            horizon_ms = self.delay.horizon_of(horizon_ms)
+        kept = [delta for delta, _, _ in content.records if batch.base_offset + delta not in gone]
+        if not kept and batch.last_offset not in self.lasts:
+            return None
+        return with_only(batch, kept, horizon_ms) if gone or horizon_ms != content.horizon_ms else batch
+
+
+def _latest(segments: Sequence[Segment], clean_to: int) -> list[int]:
+    """Return of each file that is clean the greatest timestamp up to its end."""
+    found, latest = list[int](), -1
+    for segment in segments:
+        if segment.next_offset > clean_to:
+            break
+        latest = max(latest, *(content_of(batch.payload).timestamp_ms for batch in segment.batches), -1)
+        found.append(latest)
+    return found
+
+
+def _lasts(segments: Sequence[Segment]) -> set[int]:
     """Return the last offsets of the batches that stay, if only empty: the last one, and each producer's."""
     lasts: dict[int, int] = {}
     for batch in _batches(segments):
@@ -81,26 +140,12 @@ def _staying(segments: Sequence[Segment]) -> set[int]:
     return set(lasts.values())
 
 
-def _cleaned(group: Sequence[Segment], newest: Mapping[str, int], staying: Collection[int]) -> Segment:
-    """Return a file with what stays of some; the batches that end at `staying` stay, if only empty."""
-    new = Segment(base_offset=group[0].base_offset, named=True)
-    for batch in _batches(group):
-        records = content_of(batch.payload).records
-        gone = {offset for offset, key in _keyed(batch) if newest[key] > offset}
-        kept = [delta for delta, _, _ in records if batch.base_offset + delta not in gone]
-        if kept or batch.last_offset in staying:
-            new.append(with_only(batch, kept) if gone else batch)
-    new.flush()
-    new.gone_bytes = sum(segment.size + segment.gone_bytes for segment in group) - new.size
-    return new
-
-
-def _keyed(batch: Batch) -> Iterator[tuple[int, str]]:
-    """Yield the offset and the key of each record that has one."""
+def _keyed(batch: Batch) -> Iterator[tuple[int, str, bool]]:
+    """Yield the offset and the key of each record that has one, and whether it is a tombstone."""
     for delta, _, value in content_of(batch.payload).records:
         key = key_of(value)
         if key is not None:
-            yield batch.base_offset + delta, key
+            yield batch.base_offset + delta, key, is_tombstone(value)
 
 
 def _batches(segments: Sequence[Segment]) -> Iterator[Batch]:

@@ -30,6 +30,7 @@ from targets.broker.core.log_port import (
     Moment,
 )
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.simulator.cleaner import Cleaner
 from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
 from targets.simulator.records import content_of, placed_all
@@ -249,10 +250,10 @@ class SimLog:
         del segment_ms
         self._segment_bytes = segment_bytes
 
-    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
-        """Clean the closed files that end at an offset or before, in one step; there are no tombstones here."""
-        del delete_retention_ms, bytes_max
-        replacing, done = self._cleaner.clean(self.segments, upto, self._segment_bytes)
+    def clean(self, upto: int, delay: TombstoneDelay, bytes_max: int) -> Cleaned:
+        """Clean the closed files that end at an offset or before, in one step."""
+        del bytes_max
+        replacing, done = self._cleaner.clean(self.segments, upto, delay, self._segment_bytes)
         if replacing:
             self._check(f"a cleaning of {self.tp}", flush=True)
             for old, new in replacing:

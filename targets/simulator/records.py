@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 from zlib import crc32
 
+from harness.keys import TEXT_HEADER, is_tombstone, key_of
 from harness.logdir.records import sent_digest
 from targets.broker.core.log_port import LATEST_FORMAT, FormatError
 from targets.broker.core.messages import Batch, Payload
@@ -28,6 +29,10 @@ _REMOVED: Final = "\x1e"
 # Behind the codec of what is stored in an older format.
 _OLDER: Final = "\x1d1"
 _PLAIN: Final = "none"
+# Between the timestamp of a batch and the time when its tombstones may go, if a cleaning has said it.
+_HORIZON: Final = "@"
+# The lengths of a header's name and of its value.
+_HEADER_LENGTHS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,7 @@ class Content:
         count: how many records the batch was sent with.
         magic: its message format.
         timestamp_ms: milliseconds since 1970, the same for all records of a batch.
+        horizon_ms: when tombstones of the batch may go, None if no cleaning has said it yet (KIP-534).
     """
 
     codec: str
@@ -47,6 +53,7 @@ class Content:
     records: tuple[tuple[int, str, str], ...]
     count: int
     magic: int = LATEST_FORMAT
+    horizon_ms: int | None = None
 
 
 def make_batch(values: Sequence[str], *, codec: str = "none", timestamp_ms: int) -> Batch:
@@ -57,18 +64,35 @@ def make_batch(values: Sequence[str], *, codec: str = "none", timestamp_ms: int)
         last_offset=len(values) - 1,
         leader_epoch=-1,
         crc=crc32(payload),
-        size=HEADER_BYTES + sum(len(value) + RECORD_BYTES for value in values),
+        size=HEADER_BYTES + sum(map(_record_bytes, values)),
         payload=payload,
     )
 
 
-def with_only(batch: Batch, deltas: Collection[int]) -> Batch:
-    """Return a batch of which compaction has left the records at these offset deltas."""
-    codec, timestamp, *values = bytes(batch.payload).decode().split(_SEPARATOR)
+def with_only(batch: Batch, deltas: Collection[int], horizon_ms: int | None = None) -> Batch:
+    """Return a batch of which compaction has left the records at these offset deltas, with this horizon."""
+    codec, times, *values = bytes(batch.payload).decode().split(_SEPARATOR)
+    timestamp, _, _ = times.partition(_HORIZON)
     kept = [value if delta in deltas else _REMOVED for delta, value in enumerate(values)]
-    payload = _SEPARATOR.join((codec, timestamp, *kept)).encode()
-    size = HEADER_BYTES + sum(len(value) + RECORD_BYTES for value in kept if value != _REMOVED)
+    horizon_ms = horizon_ms if deltas else None  # a batch without records has no place for it
+    times = timestamp if horizon_ms is None else f"{timestamp}{_HORIZON}{horizon_ms}"
+    payload = _SEPARATOR.join((codec, times, *kept)).encode()
+    # The times of records count from the horizon then.
+    more = 0 if horizon_ms is None else _number_bytes(int(timestamp) - horizon_ms) - 1
+    size = HEADER_BYTES + sum(_record_bytes(value) + more for value in kept if value != _REMOVED)
     return replace(batch, payload=payload, crc=crc32(payload), size=size)
+
+
+def _record_bytes(value: str) -> int:
+    """Return the size of a real batch's record; a tombstone has its text in a header (harness/keys.py)."""
+    if not is_tombstone(value):
+        return RECORD_BYTES + len(value)
+    return RECORD_BYTES + len(key_of(value) or "") + _HEADER_LENGTHS + len(TEXT_HEADER) + len(value)
+
+
+def _number_bytes(number: int) -> int:
+    """Return how many bytes a number of a record has."""
+    return max(1, -(-((number << 1) ^ (number >> 63)).bit_length() // 7))
 
 
 def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:
@@ -123,7 +147,8 @@ def content_of(payload: Payload) -> Content:
 
 @lru_cache(maxsize=4096)
 def _read(payload: bytes) -> Content:
-    codec, timestamp, *values = payload.decode().split(_SEPARATOR)
+    codec, times, *values = payload.decode().split(_SEPARATOR)
+    timestamp, _, horizon = times.partition(_HORIZON)
     return Content(
         codec=codec.removesuffix(_OLDER),
         magic=LATEST_FORMAT if codec == codec.removesuffix(_OLDER) else 1,
@@ -134,4 +159,5 @@ def _read(payload: bytes) -> Content:
             if value != _REMOVED
         ),
         count=len(values),
+        horizon_ms=int(horizon) if horizon else None,
     )

@@ -9,8 +9,10 @@ from typing import ClassVar
 
 import pytest
 
+from harness.keys import headers_of, key_bytes, value_bytes
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import DataDir, FileLog, open_data_dir
 from targets.broker.log.batch import batch_of, build, parse_header
 from targets.broker.log.segment import segment_offsets
@@ -18,6 +20,7 @@ from targets.simulator.disk import SimDisk
 from targets.simulator.log import SimLog
 from targets.simulator.records import make_batch, placed
 from tests.broker.log.batches import batch as real_batch
+from tests.broker.log.batches import raw_batch, raw_record
 from tests.broker.log.keyed import keyed, numbered
 from tests.kept import keep
 
@@ -38,6 +41,22 @@ def filled(*spans: tuple[int, int], segment_bytes: int = ALL) -> SimLog:
 
 def shape(batches: tuple[Batch, ...]) -> list[tuple[int, int, int, int]]:
     return [(b.base_offset, b.last_offset, b.leader_epoch, b.size) for b in batches]
+
+
+def sent(values: list[str], timestamp: int) -> Batch:
+    """Return a real batch of records with keys, as every client sends them."""
+    records = b"".join(
+        raw_record(
+            delta,
+            key=key_bytes(value),
+            value=value_bytes(value),
+            headers=[(name.encode(), text) for name, text in headers_of(value)],
+        )
+        for delta, value in enumerate(values)
+    )
+    raw = raw_batch(count=len(values), text=records, timestamp=timestamp)
+    raw = build(replace(parse_header(raw), max_timestamp=timestamp), records)
+    return batch_of(parse_header(raw), raw)
 
 
 class Twins:
@@ -153,14 +172,17 @@ class KeyedTwins(Twins):
     """Twins of records with keys, some of idempotent producers, each with its own form of them; compacted."""
 
     weights: ClassVar = {**WEIGHTS, "clean": 4}
+    now_ms = 10**12
 
     def lead(self, chance: Random) -> None:
-        pairs = [
-            ("k" + chance.choice("123"), "/" + "x" * chance.randint(0, 9)) for _ in range(chance.randint(1, 4))
+        self.now_ms += chance.choice((0, 1, 1, 10**5))
+        values = [
+            f"k{chance.choice('123')}/{chance.choice(('', '', '~'))}" + "x" * chance.randint(0, 9)
+            for _ in range(chance.randint(1, 4))
         ]
         producer = chance.choice((-1, 5, 6, 7))
-        real = numbered(keyed(*pairs), producer)
-        sim = make_batch([key + value for key, value in pairs], timestamp_ms=0)
+        real = numbered(sent(values, self.now_ms), producer)
+        sim = make_batch(values, timestamp_ms=self.now_ms)
         if producer != -1:
             sim = replace(sim, producer_id=producer, producer_epoch=0, base_sequence=0)
         epoch = chance.randint(0, 5)
@@ -169,14 +191,15 @@ class KeyedTwins(Twins):
     def follow(self, chance: Random) -> None:
         """Append with a gap, as a follower does that copies from a compacted log."""
         base = self.real.end_offset + chance.randint(0, 3)
-        real, sim = keyed(("k1", "/y")), make_batch(["k1/y"], timestamp_ms=0)
+        real, sim = sent(["k1/y"], self.now_ms), make_batch(["k1/y"], timestamp_ms=self.now_ms)
         raw = build(replace(parse_header(real.payload), base_offset=base), bytes(real.payload[61:]))
         copies = [batch_of(parse_header(raw), raw)], [placed(sim, base, -1)]
         assert self.real.append_as_follower(copies[0]) == self.sim.append_as_follower(copies[1])
 
     def clean(self, chance: Random) -> None:
         upto = chance.randint(0, self.real.end_offset)
-        real, sim = self.real.clean(upto, 10**6, ALL), self.sim.clean(upto, 10**6, ALL)
+        delay = TombstoneDelay(chance.choice((0, 2, 10**9)), self.now_ms, by_horizon=chance.random() < 0.5)
+        real, sim = self.real.clean(upto, delay, ALL), self.sim.clean(upto, delay, ALL)
         assert real[1:] == sim[1:]
 
 

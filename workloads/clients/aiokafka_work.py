@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka import errors as theirs
 
-from harness.keys import key_bytes
+from harness.keys import headers_of, key_bytes, value_bytes
 from harness.logdir.codec import CODEC_NAMES
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
@@ -110,8 +110,9 @@ class AiokafkaSender:
                 producer = await self._producer(send.acks, send.codec)
                 under_way[record.value] = await producer.send(
                     record.place.topic,
-                    record.value.encode(),
+                    value_bytes(record.value),
                     key=key_bytes(record.value),
+                    headers=headers_of(record.value) or None,
                     partition=record.place.partition,
                     timestamp_ms=record.time_ms,
                 )

@@ -14,7 +14,7 @@ from typing import Final
 import cramjam
 import crc32c
 
-from harness.keys import key_bytes
+from harness.keys import headers_of, is_tombstone, key_bytes
 from harness.model import UsageError
 from harness.registry import pick
 from harness.workload.numbering import UNNUMBERED, Numbers
@@ -27,7 +27,7 @@ _BEFORE: Final = struct.Struct(">qiibI")
 # The bytes that the length does not count: base offset and the length itself.
 _UNCOUNTED_BYTES: Final = 12
 _MAGIC: Final = 2
-# How far into a value its key may reach.
+# How far into a value its key may reach, and whether it is a tombstone.
 _KEY_BYTES_MAX: Final = 16
 _NONE: Final = -1
 
@@ -54,9 +54,12 @@ def write_batch(values: Sequence[bytes], codec: str, numbers: Numbers = UNNUMBER
 
 
 def _record(at: int, value: bytes) -> bytes:
-    """Write the record's length, then attributes, time delta, offset delta, key, value and no headers."""
-    key = key_bytes(value[:_KEY_BYTES_MAX].decode("latin-1"))
-    body = b"\x00" + _varint(0) + _varint(at) + _bytes(key) + _bytes(value) + _varint(0)
+    """Write the record's length, then attributes, time delta, offset delta, key, value and headers."""
+    beginning = value[:_KEY_BYTES_MAX].decode("latin-1")
+    deletes = is_tombstone(beginning)
+    headers = headers_of(value.decode()) if deletes else []
+    body = b"\x00" + _varint(0) + _varint(at) + _bytes(key_bytes(beginning)) + _bytes(None if deletes else value)
+    body += _varint(len(headers)) + b"".join(_bytes(name.encode()) + _bytes(text) for name, text in headers)
     return _varint(len(body)) + body
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from harness.keys import key_bytes
+from harness.keys import headers_of, key_bytes, value_bytes
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
@@ -92,8 +92,9 @@ class KafkaPythonSender:
                 producer = self._producer(send.acks, send.codec)
                 under_way[record.value] = producer.send(
                     record.place.topic,
-                    value=record.value.encode(),
+                    value=value_bytes(record.value),
                     key=key_bytes(record.value),
+                    headers=headers_of(record.value) or None,
                     partition=record.place.partition,
                     timestamp_ms=record.time_ms,
                 )

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from harness.events import Poll, Produce
 from harness.kafka_errors import KAFKA_ERRORS, surely_not_appended
+from harness.keys import text_in
 from harness.logdir.records import sent_digest
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
@@ -75,9 +76,21 @@ class Came:
     records: dict[Place, list[tuple[int, str]]] = field(default_factory=dict)
     refused: dict[Place, Refusal] = field(default_factory=dict)
 
-    def add(self, place: Place, offset: int, value: bytes | None) -> None:
-        """Add a record."""
-        self.records.setdefault(place, []).append((offset, (value or b"").decode(errors="replace")))
+    def add(
+        self,
+        place: Place,
+        offset: int,
+        value: bytes | None,
+        headers: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> None:
+        """Add a record; a tombstone's text is in its headers."""
+        self.records.setdefault(place, []).append((offset, text_of(value, headers)))
+
+
+def text_of(value: bytes | None, headers: Iterable[tuple[str, bytes | None]] | None) -> str:
+    """Return a record's text, as the history has it; "" for a tombstone without one."""
+    text = text_in(headers or ()) if value is None else value
+    return (text or b"").decode(errors="replace")
 
 
 def refused_all(why: str, places: Iterable[Place], out_of_range: Collection[Place] = ()) -> Came:
@@ -104,7 +117,7 @@ def came_of(polled: Mapping[Any, Iterable[Any]]) -> Came:
     came = Came()
     for where, records in polled.items():
         for record in records:
-            came.add(Place(*where), record.offset, record.value)
+            came.add(Place(*where), record.offset, record.value, record.headers)
     return came
 
 

@@ -35,11 +35,12 @@ from harness.cluster.client import InThread, Underway, Workload
 from harness.events import AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
-from harness.keys import key_bytes
+from harness.keys import headers_of, key_bytes, value_bytes
 from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 from harness.workload.plan import Clients, Library
 from workloads.clients.beginning import begin
+from workloads.clients.library import text_of
 from workloads.clients.librdkafka_work import settings_of
 from workloads.clients.questions import shown
 
@@ -137,8 +138,9 @@ class LibrdkafkaClient:
             self.history.record(process, OpType.INVOKE, replace(record, digest=sent_digest(value, now_ms)))
             producer.produce(
                 topic,
-                value=value.encode(),
+                value=value_bytes(value),
                 key=key_bytes(value),
+                headers=headers_of(value) or None,
                 partition=partition,
                 timestamp=now_ms,
                 on_delivery=self._delivered(process, record, outcomes),
@@ -316,7 +318,7 @@ class LibrdkafkaClient:
             elif message.error() is not None:
                 raise KafkaException(message.error())
             else:
-                records.append((message.offset(), (message.value() or b"").decode(errors="replace")))
+                records.append((message.offset(), text_of(message.value(), message.headers())))
         return records
 
     def _refuse(self, via: str) -> None:

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from harness import limits
 from harness.kafka_errors import ACKS_ALL
-from harness.keys import key_bytes
+from harness.keys import headers_of, key_bytes, value_bytes
 from harness.logdir.codec import CODEC_NAMES
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
@@ -69,8 +69,9 @@ class LibrdkafkaSender:
         for record in records:
             producer.produce(
                 record.place.topic,
-                value=record.value.encode(),
+                value=value_bytes(record.value),
                 key=key_bytes(record.value),
+                headers=headers_of(record.value) or None,
                 partition=record.place.partition,
                 timestamp=record.time_ms,
                 on_delivery=self._delivered(record.value, send.acks, missing, report),
@@ -151,7 +152,7 @@ class LibrdkafkaReader:
         for message in self._consumer.consume(POLL_RECORDS_MAX, self._wait_s):
             place, error = Place(message.topic() or "", message.partition()), message.error()
             if error is None:
-                came.add(place, message.offset(), message.value())
+                came.add(place, message.offset(), message.value(), message.headers())
             else:
                 came.refused[place] = Refusal(why=error.name(), out_of_range=error.code() in _OUT_OF_RANGE)
         return came

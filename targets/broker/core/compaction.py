@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeVar
 
 from targets.broker.core.log_port import OFFSETS_MAX
 from targets.broker.core.state import Core, Role
+from targets.broker.core.tombstones import TombstoneDelay
 
 # Between two parts.
 _PAUSE_MS: Final = 1
@@ -55,7 +56,8 @@ def apply(core: Core) -> None:
             continue
         past = core.rules.clean_past_high_watermark
         end = replica.log.end_offset if past else replica.high_watermark
-        done = replica.log.clean(end, of_topic.delete_retention_ms, left)
+        delay = TombstoneDelay(of_topic.delete_retention_ms, core.wall_ms, core.rules.tombstone_horizon)
+        done = replica.log.clean(end, delay, left)
         left -= done.read
         if done.upto >= 0:
             core.observe_replica("cleaned", replica, upto=done.upto, size=done.size)

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.core.sequences import Sequences
+from targets.broker.core.tombstones import TombstoneDelay
 
 
 class LeoAfterCut(StrEnum):
@@ -245,7 +246,7 @@ class LogPort(Protocol):
     def configure(self, segment_bytes: int, segment_ms: int) -> None:
         """Begin new files at another size or age from now on, as LogDir has them."""
 
-    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+    def clean(self, upto: int, delay: TombstoneDelay, bytes_max: int) -> Cleaned:
         """
         Go on with a cleaning, or begin one if there are new files: of each key the newest record stays.
 
@@ -253,8 +254,7 @@ class LogPort(Protocol):
         One call reads at most so many bytes, or one batch. Whatever removes records otherwise ends a cleaning.
 
         Args:
-            delete_retention_ms: how long a tombstone stays, by the timestamps of the files: a later cleaning
-                removes it, once the newest file that the one before has cleaned is so much younger than its own.
+            delay: how long tombstones stay; what holds is that with which the cleaning was begun.
         """
 
     def first_offset_at(self, timestamp_ms: int) -> Moment:

@@ -4,8 +4,8 @@ Every decision of the replication protocol that a release of Kafka changed, as o
 A protocol is a named set of rules, a mutant is a protocol with one rule changed (`with_rule`). What KIP-101
 changed is the difference between `hw` and `kip101` below, and nowhere else: the core looks rules up and never
 asks which protocol it runs.
-Source:  KIP-98, KIP-101, KIP-227, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3;
-         KAFKA-6361, 6857, 6880, 7128, 7164, 7415, 7786, 9338, 13194.
+Source:  KIP-98, KIP-101, KIP-227, KIP-279, KIP-320, KIP-380, KIP-516, KIP-534, KIP-570; Kafka Replication Design
+         V3; KAFKA-4545, 6361, 6857, 6880, 7128, 7164, 7415, 7786, 9338, 13194.
 Length:  one field for each rule, with what docs/rules.md prints of it.
 """
 
@@ -268,6 +268,15 @@ class Rules:
             "(up to 3.0.0)",
         )
     )
+    tombstone_horizon: bool = field(
+        metadata=_doc(
+            "From when on the delay counts after which compaction removes a tombstone.",
+            source="KIP-534; KAFKA-4545, KAFKA-8522; from 3.1 on",
+            no="from the time of the tombstone's file, until that of the newest file that is clean: a reader may "
+            "have seen an older record just before, and miss the tombstone",
+            yes="from the first cleaning that keeps it, which writes into its batch when the delay is over",
+        )
+    )
     start_inside_batch: bool = field(
         metadata=_doc(
             "What a follower that lacks all of its leader's log does when that starts inside a batch.",
@@ -350,6 +359,7 @@ _HW: Final = Rules(
     fence_broker_epoch=False,
     delete_past_high_watermark=True,
     clean_past_high_watermark=True,
+    tombstone_horizon=False,
     start_inside_batch=False,
     topic_identity=False,
     idempotence=False,
@@ -401,13 +411,14 @@ PROTOCOLS: Final[dict[str, Rules]] = {
     "kip279": _KIP279,  # as 2.0.0 shipped it
     "kip279-2.0.1": _KIP279_FIXED,
     "kip320": _KIP320,  # 2.1
-    # From 2.2 on; sessions with epochs from 2.3.2 on, ids from 2.8 on, compaction as from 3.0.1 on.
+    # From 2.2 on; sessions with epochs from 2.3.2 on, ids from 2.8 on, compaction as from 3.1 on.
     "kip380": replace(
         _KIP320,
         fence_broker_epoch=True,
         topic_identity=True,
         fetch_sessions=FetchSessions.FENCED,
         clean_past_high_watermark=False,
+        tombstone_horizon=True,
     ),
 }
 

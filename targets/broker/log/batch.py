@@ -38,6 +38,8 @@ MAGIC: Final = 2
 CODEC_MASK: Final = 0x07
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
+# The base timestamp is when tombstones may go (KIP-534); those of records count from it all the same.
+DELETE_HORIZON: Final = 0x40
 
 _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = 17
@@ -90,6 +92,11 @@ class Header:
     def last_offset(self) -> int:
         """Return the offset of the batch's last record, inclusive."""
         return self.base_offset + self.last_offset_delta
+
+    @property
+    def horizon_ms(self) -> int | None:
+        """Return when the batch's tombstones may go, None if a cleaning has not said it yet."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
 # A batch as it will be stored, and its bytes in pieces, to be written one after the other.

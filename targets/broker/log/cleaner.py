@@ -5,12 +5,12 @@ A batch of which some records stay is written again with those alone: its base o
 and codec stay, so that offsets and the ends of epochs are what they were, and gaps are all that one sees of it.
 A batch without a record is left out, unless it is its producer's last one, or the last one that is cleaned: then
 it stays, empty. The next sequence number is told by it, and followers reach the log's end by it (KAFKA-17076).
-A tombstone, a record whose value is null, stays like any other until the log was cleaned once more and its file is
-older than a delay.
+A tombstone, a record whose value is null, stays like any other until its delay is over (core/tombstones.py). A
+batch in which the end of the delay is written has that as its base timestamp, from which its records' times count.
 A record without a key stays for ever; Apache Kafka refuses to append one to a compacted topic. Control batches,
 batches of transactions, and what cannot be opened stay as they are. Entries of old message sets keep their format,
 and are never left empty, as they cannot be: the last one that is cleaned keeps its last message.
-Source:  Kafka, Cleaner.buildOffsetMap, cleanInto, shouldRetainRecord; MemoryRecords.filterTo.
+Source:  Kafka, Cleaner.buildOffsetMap, cleanInto, shouldRetainRecord; MemoryRecords.filterTo; KIP-534.
 """
 
 from __future__ import annotations
@@ -21,11 +21,21 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from targets.broker.core.messages import Payload
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.limits import Limits
-from targets.broker.log.batch import CODEC_MASK, CONTROL, HEADER_BYTES, TRANSACTIONAL, Header, build, parse_header
+from targets.broker.log.batch import (
+    CODEC_MASK,
+    CONTROL,
+    DELETE_HORIZON,
+    HEADER_BYTES,
+    TRANSACTIONAL,
+    Header,
+    build,
+    parse_header,
+)
 from targets.broker.log.compression import CodecError, TooLargeError, open_records, pack_records
 from targets.broker.log.old_messages import Message, messages_of, with_only
-from targets.broker.log.records import RecordsError, number_at
+from targets.broker.log.records import RecordsError, number_at, number_bytes
 from targets.broker.log.stored import is_old
 
 # As in Kafka's map: what is remembered of a key has this size, however long the key is.
@@ -92,26 +102,35 @@ class Newest:
         return record.offset >= newest and not (record.is_tombstone and drop_tombstones)
 
 
-def clean(batch: Payload, newest: Newest, *, drop_tombstones: bool, is_last: bool) -> Payload | None:
+def clean(
+    batch: Payload, newest: Newest, delay: TombstoneDelay, *, in_old_file: bool, is_last: bool
+) -> Payload | None:
     """
     Return what is to be stored of a batch: it, the same object, or another one with fewer records, or None.
 
     Args:
+        in_old_file: its file is old, by the times of files.
         is_last: it is the last one that is cleaned, and stays, if only empty.
     """
     if is_old(batch):
-        return _clean_old(batch, newest, drop_tombstones=drop_tombstones, is_last=is_last)
+        return _clean_old(batch, newest, drop_tombstones=in_old_file, is_last=is_last)
     header = _cleanable(batch)
     records = None if header is None else _records(header, batch)
     if header is None or records is None:
         return batch
+    drop_tombstones = delay.is_over(header.horizon_ms, in_old_file=in_old_file)
     kept = [record for record in records if newest.keeps(record, drop_tombstones=drop_tombstones)]
-    if len(kept) == len(records) and (kept or is_last):
+    horizon_ms = header.horizon_ms
+    if any(record.is_tombstone for record in kept):
+        horizon_ms = delay.horizon_of(horizon_ms)
+    if len(kept) == len(records) and (kept or is_last) and horizon_ms == header.horizon_ms:
         return batch
     if kept:
-        return _with(header, kept)
+        return _with(header, kept, horizon_ms)
     named = newest.last_batches.get(header.producer_id) == header.base_offset
-    return _emptied(header) if is_last or named else None
+    if not is_last and not named:
+        return None
+    return _emptied(header) if records else batch
 
 
 def _clean_old(entry: Payload, newest: Newest, *, drop_tombstones: bool, is_last: bool) -> Payload | None:
@@ -127,18 +146,32 @@ def _clean_old(entry: Payload, newest: Newest, *, drop_tombstones: bool, is_last
     return with_only(entry, kept) if kept else None
 
 
-def _with(header: Header, kept: list[Keyed]) -> bytes:
-    """Return a batch with these of its records, as they are: what they count from stays."""
+def _with(header: Header, kept: list[Keyed], horizon_ms: int | None) -> bytes:
+    """Return a batch with these of its records; their times count from the horizon, if it has one."""
     codec = header.attributes & CODEC_MASK
-    records = b"".join(record.raw for record in kept)
     latest = header.base_timestamp + max(record.time_delta for record in kept)
     fewer = replace(header, count=len(kept), max_timestamp=min(header.max_timestamp, latest))
+    if horizon_ms is not None:
+        attributes = header.attributes | DELETE_HORIZON
+        fewer = replace(fewer, attributes=attributes, base_timestamp=horizon_ms)
+    later = fewer.base_timestamp - header.base_timestamp
+    records = b"".join(_counted_from(record, later) if later else record.raw for record in kept)
     return build(fewer, pack_records(codec, records) if codec else records)
+
+
+def _counted_from(record: Keyed, later: int) -> bytes:
+    """Return a record whose time counts from so much later."""
+    _, body = number_at(record.raw, 0)
+    _, rest = number_at(record.raw, body + 1)
+    fields = (
+        bytes(record.raw[body : body + 1]) + number_bytes(record.time_delta - later) + bytes(record.raw[rest:])
+    )
+    return number_bytes(len(fields)) + fields
 
 
 def _emptied(header: Header) -> bytes:
     """Return a batch without its records, which no codec is needed for."""
-    attributes = header.attributes & ~CODEC_MASK
+    attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON)
     return build(replace(header, attributes=attributes, base_timestamp=_NO_TIME, count=0), b"")
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -25,6 +26,7 @@ from targets.broker.core.compaction import groups
 from targets.broker.core.log_port import Cleaned, DamagedError
 from targets.broker.core.messages import Batch
 from targets.broker.core.sequences import Sequences
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import HEADER_BYTES
 from targets.broker.log.cleaner import Newest, clean
@@ -61,14 +63,14 @@ class Compactor:
         self._work: Iterator[int] | None = None
         self._end = self._gone = 0
 
-    def clean(self, segments: list[Segment], upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+    def clean(self, segments: list[Segment], upto: int, delay: TombstoneDelay, bytes_max: int) -> Cleaned:
         """Do a step, as LogPort.clean says; files are replaced in the list."""
         if self._work is None:
             closed = [one for one, after in pairwise(segments) if after.base_offset <= upto]
             if self._damaged or not closed or segments[len(closed)].base_offset <= self._clean_to:
                 return Cleaned()
             self._end, self._gone = segments[len(closed)].base_offset, 0
-            self._work = self._cleaning(segments, closed, delete_retention_ms)
+            self._work = self._cleaning(segments, closed, delay)
         return self._step(bytes_max)
 
     def abandon(self, offset: int | None = None) -> bool:
@@ -108,10 +110,10 @@ class Compactor:
             self._damaged, self._work = True, None
             return Cleaned(done)
         self._work, self._clean_to = None, self._end
-        return Cleaned(done, upto=self._end, size=self._gone)
+        return Cleaned(done, upto=self._end, size=max(0, self._gone))
 
     # --- one cleaning --------------------------------------------------------------------------------------
-    def _cleaning(self, segments: list[Segment], closed: list[Segment], delete_retention_ms: int) -> Iterator[int]:
+    def _cleaning(self, segments: list[Segment], closed: list[Segment], delay: TombstoneDelay) -> Iterator[int]:
         """Clean files; yield how many bytes were read."""
         cleaned = [segment for segment in closed if segment.next_offset <= self._clean_to]
         if self._last_batches is None:
@@ -129,17 +131,16 @@ class Compactor:
                 self._end = segments[place].base_offset
                 del closed[place:]
                 break
-        horizon = cleaned[-1].latest - delete_retention_ms if cleaned else None
-        old = {segment for segment in cleaned if horizon is not None and segment.latest <= horizon}
+        old = cleaned[: delay.old_files([segment.latest for segment in cleaned])]
         last = max((segment.index.last.last_offset for segment in closed if segment.index.last), default=-1)
+        writing = _Writing(newest, delay, frozenset(old), last)
         for group in groups(closed, self.options.segment_bytes):
             path = self._directory / cleaning_name(group[0].base_offset, CLEANED)
             try:
                 with path.open("xb", buffering=0) as file:
-                    yield from _write(file, group, newest, old, last)
+                    yield from writing.write(file, group)
                     os.fsync(file.fileno())
-                    size = file.tell()
-                if len(group) > 1 or size < group[0].size:
+                if len(group) > 1 or writing.changed:
                     self._replace(segments, group, path)
             finally:
                 path.unlink(missing_ok=True)
@@ -176,18 +177,40 @@ def _pass_over(segment: Segment, newest: Newest) -> int:
     return count * HEADER_BYTES
 
 
-def _write(
-    file: BinaryIO, group: Sequence[Segment], newest: Newest, old: set[Segment], last: int
-) -> Iterator[int]:
-    """Write what stays of some files to one; yield how many bytes were read."""
-    for segment in group:
-        for batches in _batches(segment):
-            for batch in batches:
-                is_last = batch.last_offset == last
-                kept = clean(batch.payload, newest, drop_tombstones=segment in old, is_last=is_last)
-                if kept is not None:
-                    file.write(kept)
-            yield sum(batch.size for batch in batches)
+@dataclass(slots=True)
+class _Writing:
+    """
+    What decides which records stay.
+
+    Attributes:
+        old: the files that are old by their times.
+        last: the last offset of the last batch that is cleaned.
+        changed: whether the file that was written last differs from what it was made of.
+    """
+
+    newest: Newest
+    delay: TombstoneDelay
+    old: frozenset[Segment]
+    last: int
+    changed: bool = False
+
+    def write(self, file: BinaryIO, group: Sequence[Segment]) -> Iterator[int]:
+        """Write what stays of some files to one; yield how many bytes were read."""
+        self.changed = False
+        for segment in group:
+            for batches in _batches(segment):
+                for batch in batches:
+                    kept = clean(
+                        batch.payload,
+                        self.newest,
+                        self.delay,
+                        in_old_file=segment in self.old,
+                        is_last=batch.last_offset == self.last,
+                    )
+                    self.changed |= kept is not batch.payload
+                    if kept is not None:
+                        file.write(kept)
+                yield sum(batch.size for batch in batches)
 
 
 def _batches(segment: Segment) -> Iterator[tuple[Batch, ...]]:

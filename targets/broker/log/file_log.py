@@ -31,6 +31,7 @@ from targets.broker.core.log_port import (
     Moment,
 )
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.compactor import Compactor
@@ -268,10 +269,10 @@ class FileLog:
         self._compactor.options = self._options
 
     # --- compaction ----------------------------------------------------------------------------------------
-    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+    def clean(self, upto: int, delay: TombstoneDelay, bytes_max: int) -> Cleaned:
         """Go on with a cleaning of the closed files that end at an offset or before, or begin one."""
         with whole(self.tp, "a cleaning"):
-            done = self._compactor.clean(self._segments, upto, delete_retention_ms, bytes_max)
+            done = self._compactor.clean(self._segments, upto, delay, bytes_max)
             if done.upto >= 0:
                 self._options.after_cleaning(self.tp, done.upto)
             return done

@@ -131,7 +131,8 @@ class Oracles:
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
         self._deletions = Deletions(world)
-        self._compaction = Compaction(world)
+        parts = {tp: oracle.compacted for tp, oracle in self._partitions.items()}
+        self._compaction = Compaction(world, parts)
         self._lag = Lag(world, self._partitions.keys())
         self._heard = Heard(world, self._violations, next(iter(self._partitions)))
         self._fail_stop = FailStop(world)
@@ -220,6 +221,7 @@ class Oracles:
             self._overdue(name, tp, text)
         for tp, text in () if state is None else self._compaction.wrong(name, event, effects, state):
             self._overdue(name, tp, text)
+        self._compaction.note(name, effects)
         replicas = _NONE if state is None else state.replicas
         logs = node.disk.logs
         for tp, seen, oracle, checkpoint in self._of_node[name]:

@@ -20,6 +20,7 @@ from targets.broker.core.log_port import (
 )
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.sequences import Sequences
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.core.zookeeper import (
     PartitionState,
     ZkCreate,
@@ -64,6 +65,7 @@ class MemoryLog:
     configured: tuple[int, int] | None = None  # when it is to begin new files, if somebody said so
     # Up to which offset it was to be cleaned, each time, and with how many bytes; what it answers, in this order.
     cleans: list[tuple[int, int]] = field(default_factory=list)
+    delays: list[TombstoneDelay] = field(default_factory=list)
     cleaned: list[Cleaned] = field(default_factory=list)
 
     def append_as_leader(
@@ -160,8 +162,9 @@ class MemoryLog:
     def configure(self, segment_bytes: int, segment_ms: int) -> None:
         self.configured = (segment_bytes, segment_ms)
 
-    def clean(self, upto: int, delete_retention_ms: int, bytes_max: int) -> Cleaned:
+    def clean(self, upto: int, delay: TombstoneDelay, bytes_max: int) -> Cleaned:
         self.cleans.append((upto, bytes_max))
+        self.delays.append(delay)
         return self.cleaned.pop(0) if self.cleaned else Cleaned()
 
     def first_offset_at(self, timestamp_ms: int) -> Moment:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from harness.logdir.message_set import records_of, walk
 from targets.broker.core.messages import NO_PRODUCER_ID, Batch
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog
 from targets.broker.log.batch import HEADER_BYTES, batch_of, build, parse_header
 from tests.broker.log.batches import COMPRESSORS, raw_batch, raw_record
@@ -51,10 +52,16 @@ def held(log: FileLog) -> dict[int, Pair]:
     return found
 
 
-def clean_all(log: FileLog, upto: int | None = None, *, delete_retention_ms: int = 0, step: int = 1 << 30) -> int:
+# A tombstone goes as soon as the times of the files allow it.
+AT_ONCE = TombstoneDelay(0)
+
+
+def clean_all(
+    log: FileLog, upto: int | None = None, *, delay: TombstoneDelay = AT_ONCE, step: int = 1 << 30
+) -> int:
     """Clean a log to the end of a cleaning; return how many steps that took."""
     steps = 1
-    while log.clean(log.end_offset if upto is None else upto, delete_retention_ms, step).more:
+    while log.clean(log.end_offset if upto is None else upto, delay, step).more:
         steps += 1
     return steps
 

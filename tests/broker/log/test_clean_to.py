@@ -11,9 +11,10 @@ from harness.logdir.scan import scan_partition
 from harness.logdir.soundness import notes
 from targets.broker.core.log_port import Cleaned, LeoAfterCut
 from targets.broker.core.messages import TopicPartition
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog
 from targets.broker.log.data_dir import DataDir, open_data_dir
-from tests.broker.log.keyed import append, clean_all, held, keyed, numbered
+from tests.broker.log.keyed import AT_ONCE, append, clean_all, held, keyed, numbered
 
 TP = TopicPartition("topic", 0)
 FILE = "cleaner-offset-checkpoint"
@@ -47,7 +48,7 @@ def test_end_of_a_cleaning_is_written_down_and_the_next_process_goes_on_from_the
     assert "0\n1\ntopic 0 2\n" == said(data)
     assert (FILE, len(said(data))) == told[-1]
     data, log = killed(data)
-    assert NOTHING == log.clean(3, 0, 1 << 20)
+    assert NOTHING == log.clean(3, AT_ONCE, 1 << 20)
     append(log, [("a", "4")])
     clean_all(log)
     assert {1: ("a", "2"), 2: ("b", "3"), 3: ("a", "4")} == held(log)
@@ -61,13 +62,13 @@ def test_tombstone_of_what_was_clean_before_a_start_goes(tmp_path: Path) -> None
     """Source: Kafka, LogCleanerTest.testCleanTombstone; delete.retention.ms."""
     data, log = logs(tmp_path)
     append(log, [("a", "1")], [("a", None)], [("b", "2")], timestamp=1000)
-    clean_all(log, delete_retention_ms=100)
+    clean_all(log, delay=TombstoneDelay(100))
     data, log = killed(data)
     append(log, [("b", "3")], [("b", "4")], timestamp=1200)
-    clean_all(log, delete_retention_ms=100)
+    clean_all(log, delay=TombstoneDelay(100))
     data, log = killed(data)
     append(log, [("b", "5")], timestamp=1202)
-    clean_all(log, delete_retention_ms=100)
+    clean_all(log, delay=TombstoneDelay(100))
     assert {4: ("b", "4"), 5: ("b", "5")} == held(log)
 
 
@@ -147,7 +148,7 @@ def test_log_of_which_nobody_says_how_far_it_is_clean_is_cleaned_again(content: 
     assert [FILE] * damaged == [note.partition("-unreadable")[0] for note in opened.notes]
     assert ("+" in opened.logs[TP][1].reason) == damaged
     log = opened.data.logs[TP]
-    assert 2 == log.clean(3, 0, 1 << 20).upto
+    assert 2 == log.clean(3, AT_ONCE, 1 << 20).upto
     assert "0\n1\ntopic 0 2\n" in (tmp_path / FILE).read_text() or b"other" in content
 
 

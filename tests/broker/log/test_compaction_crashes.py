@@ -20,11 +20,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.log_port import LeoAfterCut
 from targets.broker.core.rules import PROTOCOLS
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog, LogOptions, checkpoint
+from targets.broker.log.batch import parse_header
 from targets.broker.log.data_dir import OpenedData, open_data_dir
 from targets.broker.log.recovery import Known, open_log
 from tests.broker.log.batches import TP, new_log
-from tests.broker.log.keyed import Pair, append, clean_all, held
+from tests.broker.log.keyed import AT_ONCE, Pair, append, clean_all, held
 from tests.kept import exhaustive
 
 RULES = PROTOCOLS["kip380"]
@@ -103,7 +105,8 @@ class CompactedLog(RuleBasedStateMachine):
     """
     A log with its epochs, of which the model knows the records, and where each epoch began.
 
-    Its data directory says how far it is clean: below that no key has two records.
+    Its data directory says how far it is clean: below that no key has two records. Time passes, and a tombstone
+    stays until so long after the first cleaning that kept it, if batches say it (KIP-534).
     """
 
     def __init__(self) -> None:
@@ -116,6 +119,10 @@ class CompactedLog(RuleBasedStateMachine):
         self.epoch, self.lives = 1, 0
         self.records: dict[int, Pair] = {}
         self.epochs: dict[int, int] = {}
+        self.now_ms = 10**12
+        self.under_way, self.delay = False, AT_ONCE  # of the last cleaning
+        # Of each tombstone, by its key and offset, when it may go at the earliest, since a cleaning has kept it.
+        self.horizons: dict[tuple[str, int], int] = {}
 
     def opened(self, name: str) -> OpenedData:
         """Open a copy of the data directory."""
@@ -140,7 +147,8 @@ class CompactedLog(RuleBasedStateMachine):
         base = self.log.end_offset
         if self.cache.note(self.epoch, base):
             self.log.write_epochs(self.cache.entries, flush=True)
-        append(self.log, pairs, epoch=self.epoch)
+        append(self.log, pairs, epoch=self.epoch, timestamp=self.now_ms)
+        self.horizons = {at: ms for at, ms in self.horizons.items() if at[1] < base}  # others were there before
         self.records |= dict(enumerate(pairs, start=base))
         self.epochs.setdefault(self.epoch, base)
 
@@ -148,22 +156,59 @@ class CompactedLog(RuleBasedStateMachine):
     def roll(self) -> None:
         self.log.roll()
 
-    @rule(share=st.floats(0, 1), step=st.sampled_from([1, 100, ALL]), retention_ms=st.sampled_from([0, 10**9]))
-    def clean(self, share: float, step: int, retention_ms: int) -> None:
-        """A tombstone of what is clean may go; one cleaning may have many steps, each with another retention."""
-        before = self.clean_to
-        done = self.log.clean(round(share * self.log.end_offset), retention_ms, step)
+    @rule(ms=st.sampled_from([1, 100, 10_000]))
+    def wait(self, ms: int) -> None:
+        self.now_ms += ms
+
+    @rule(
+        share=st.floats(0, 1),
+        step=st.sampled_from([1, 100, ALL]),
+        retention_ms=st.sampled_from([0, 100, 10**9]),
+        by_horizon=st.booleans(),
+    )
+    def clean(self, share: float, step: int, retention_ms: int, by_horizon: bool) -> None:
+        """A tombstone may go when its delay is over; a cleaning of many steps has the delay that it began with."""
+        before, under_way = self.clean_to, self.under_way
+        delay = TombstoneDelay(retention_ms, self.now_ms, by_horizon=by_horizon)
+        done = self.log.clean(round(share * self.log.end_offset), delay, step)
+        self.delay = self.delay if under_way else delay
+        self.under_way = done.more
         newest = {key: offset for offset, (key, _) in self.records.items()}
         last = {
             offset: (key, value)
             for offset, (key, value) in self.records.items()
-            if key is None or (newest[key] == offset and (value is not None or offset >= before))
+            if key is None
+            or (newest[key] == offset and (value is not None or not self.may_go(key, offset, before)))
         }
         found = self.held()
         assert last.items() <= found.items() <= self.records.items()
         assert done.upto in (-1, self.clean_to)
         assert done.upto >= 0 or before == self.clean_to
         self.records = found
+        self.note_horizons()
+
+    def may_go(self, key: str, offset: int, clean_to: int) -> bool:
+        """Return True if the newest record of a key is a tombstone that may go in the cleaning under way."""
+        if not self.delay.by_horizon:
+            return offset < clean_to
+        horizon = self.horizons.get((key, offset))
+        return horizon is not None and horizon <= self.delay.now_ms
+
+    def note_horizons(self) -> None:
+        """Read from the batches when tombstones may go: no cleaning changes what stands there."""
+        start, end = self.log.start_offset, self.log.end_offset
+        for batch in self.log.read(start, end, ALL):
+            horizon = parse_header(batch.payload).horizon_ms
+            for offset in range(batch.base_offset, batch.next_offset):
+                key, value = self.records.get(offset, (None, "none"))
+                if key is None or value is not None:
+                    continue
+                known = self.horizons.get((key, offset))
+                assert known in (None, horizon)
+                if horizon is not None and known is None:
+                    assert horizon == self.delay.now_ms + self.delay.retention_ms
+                    assert self.delay.by_horizon
+                    self.horizons[key, offset] = horizon
 
     @precondition(lambda self: self.log.end_offset > self.log.start_offset)
     @rule(share=st.floats(0, 1))
@@ -178,6 +223,7 @@ class CompactedLog(RuleBasedStateMachine):
         if self.cache.truncate_from_end(end):
             self.log.write_epochs(self.cache.entries, flush=True)
         self.records = {offset: pair for offset, pair in self.records.items() if offset < gone}
+        self.under_way = False
         self.epochs = {epoch: first for epoch, first in self.epochs.items() if first < end}
         self.epoch += 1  # a log that was cut goes on in another epoch
 
@@ -189,11 +235,13 @@ class CompactedLog(RuleBasedStateMachine):
         if self.cache.truncate_from_start(to):
             self.log.write_epochs(self.cache.entries, flush=True)
         self.records = {offset: pair for offset, pair in self.records.items() if offset >= to}
+        self.under_way = self.under_way and to <= start
 
     @rule(share=st.floats(0, 1))
     def crash(self, share: float) -> None:
         """Kill the process; of a file that was being written only a part is there."""
         self.lives += 1
+        self.under_way = False
         old, end, start = self.data, self.log.end_offset, self.log.start_offset
         copy = shutil.copytree(old.path, self.folder / str(self.lives))
         old.close()

@@ -9,12 +9,13 @@ import pytest
 
 from harness.logdir.scan import scan_partition
 from targets.broker.core.log_port import Cleaned, LeoAfterCut
+from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.batch import batch_of, build, parse_header
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.segment import segment_offsets
 from tests.broker.log.batches import TP, all_of, new_log, offsets
-from tests.broker.log.keyed import append, clean_all, held, keyed, numbered
+from tests.broker.log.keyed import AT_ONCE, append, clean_all, held, keyed, numbered
 
 NONE = Cleaned()
 
@@ -86,11 +87,11 @@ def test_neither_the_newest_file_nor_one_past_the_offset_is_cleaned(tmp_path: Pa
 
 def test_clean_log_is_left_alone_until_a_file_is_closed(tmp_path: Path) -> None:
     log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("a", "2")]])
-    assert 2 == log.clean(2, 0, 1 << 20).upto
+    assert 2 == log.clean(2, AT_ONCE, 1 << 20).upto
     append(log, [("a", "3")])
-    assert NONE == log.clean(3, 0, 1 << 20)
+    assert NONE == log.clean(3, AT_ONCE, 1 << 20)
     log.roll()
-    assert 3 == log.clean(3, 0, 1 << 20).upto
+    assert 3 == log.clean(3, AT_ONCE, 1 << 20).upto
 
 
 def test_neighbours_become_one_file_as_far_as_they_fit(tmp_path: Path) -> None:
@@ -109,14 +110,14 @@ def test_tombstone_goes_once_the_log_was_cleaned_and_its_file_is_old(tmp_path: P
     append(log, [("a", "1")], timestamp=1000)
     append(log, [("a", None)], timestamp=1000)
     append(log, [("b", "2")], timestamp=1000)
-    clean_all(log, delete_retention_ms=100)
+    clean_all(log, delay=TombstoneDelay(100))
     assert {1: ("a", None), 2: ("b", "2")} == held(log)
     append(log, [("b", "3")], timestamp=1100)
     append(log, [("b", "4")], timestamp=1101)
-    clean_all(log, delete_retention_ms=100)
+    clean_all(log, delay=TombstoneDelay(100))
     assert {1: ("a", None), 3: ("b", "3"), 4: ("b", "4")} == held(log)
     append(log, [("b", "5")], timestamp=1102)
-    clean_all(log, delete_retention_ms=100)
+    clean_all(log, delay=TombstoneDelay(100))
     assert {4: ("b", "4"), 5: ("b", "5")} == held(log)
 
 
@@ -187,7 +188,7 @@ def test_cleaning_in_steps_ends_as_one_in_one_step(tmp_path: Path) -> None:
 def test_what_removes_records_ends_a_cleaning(change: str, tmp_path: Path) -> None:
     """Source: Kafka, LogCleaner.abortCleaning, which a truncation calls."""
     log = rolled(new_log(tmp_path / "d"), [[("a", "1")], [("b", "2")], [("a", "3")]])
-    assert log.clean(3, 0, 1).more
+    assert log.clean(3, AT_ONCE, 1).more
     if change == "truncate":
         log.truncate_to(2, LeoAfterCut.TARGET)
     elif change == "start":
@@ -230,7 +231,7 @@ def test_log_with_a_damaged_batch_is_not_cleaned_until_it_is_mended(tmp_path: Pa
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    assert [-1, -1] == [log.clean(3, 0, 1 << 20).upto for _ in range(2)]
+    assert [-1, -1] == [log.clean(3, AT_ONCE, 1 << 20).upto for _ in range(2)]
     assert bytes(data) == path.read_bytes()
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     log.mend(log.read(1, 2, 1 << 20)[0])

@@ -26,6 +26,7 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -53,6 +54,8 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  */
 public final class Client {
     private static final String NO_CODE = "-";
+    /** As in harness/keys.py. */
+    private static final String TEXT_HEADER = "fencepost";
 
     private final BufferedReader asked;
     private final BufferedWriter told;
@@ -117,10 +120,15 @@ public final class Client {
         for (int at = 2; at < words.length; at += 5) {
             String number = words[at];
             if (refused == null) {
-                refused = refusal(producer, number, new ProducerRecord<>(
+                byte[] text = Base64.getDecoder().decode(words[at + 4]);
+                boolean deletes = isTombstone(text);
+                ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(
                         words[at + 1], Integer.valueOf(words[at + 2]), Long.valueOf(words[at + 3]),
-                        key(Base64.getDecoder().decode(words[at + 4])),
-                        Base64.getDecoder().decode(words[at + 4])));
+                        key(text), deletes ? null : text);
+                if (deletes) {
+                    record.headers().add(TEXT_HEADER, text);
+                }
+                refused = refusal(producer, number, record);
             }
             if (refused != null) {
                 tell("unsent", number, refused);
@@ -135,6 +143,12 @@ public final class Client {
             end++;
         }
         return end > 1 && end < value.length && value[end] == '/' ? Arrays.copyOf(value, end) : null;
+    }
+
+    /** Whether a value says that its key is deleted, as "k2/~m1.0" does: it is sent as a header of a null. */
+    private static boolean isTombstone(byte[] value) {
+        byte[] key = key(value);
+        return key != null && value.length > key.length + 1 && value[key.length + 1] == '~';
     }
 
     /** Hand a record to the producer; return why it was put into no batch, null if it was. */
@@ -179,14 +193,22 @@ public final class Client {
         positions.forEach((place, offset) -> consumer.seek(place, (long) offset));
     }
 
+    /** A record's value; of a tombstone what its header says, nothing if it has none. */
+    private static byte[] text(ConsumerRecord<byte[], byte[]> record) {
+        if (record.value() != null) {
+            return record.value();
+        }
+        Header header = record.headers().lastHeader(TEXT_HEADER);
+        return header == null ? new byte[0] : header.value();
+    }
+
     private void poll(Duration wait) {
         List<String> lines = new ArrayList<>();
         try {
             ConsumerRecords<byte[], byte[]> polled = consumer.poll(wait);
             for (TopicPartition place : polled.partitions()) {
                 for (ConsumerRecord<byte[], byte[]> record : polled.records(place)) {
-                    byte[] value = record.value() == null ? new byte[0] : record.value();
-                    String text = Base64.getEncoder().encodeToString(value);
+                    String text = Base64.getEncoder().encodeToString(text(record));
                     lines.add(line("record", words(place), Long.toString(record.offset()), text));
                 }
                 highWatermark(place).ifPresent(
