@@ -104,9 +104,7 @@ def parser() -> Parser:
     made = Parser(prog="python -m benchmarks.failover", description=__doc__.splitlines()[1])
     made.add_argument("--partitions", type=whole_number(1, PARTITIONS_MAX), nargs="+", default=[1_000, 10_000])
     made.add_argument("--led", nargs="+", choices=LED, default=list(LED), help="how many the dead broker leads")
-    made.add_argument(
-        "--against", nargs="+", default=[*OURS, "3.9.1"], help=f"{', '.join(OURS)}, or a release"
-    )
+    made.add_argument("--against", nargs="+", default=[*OURS, "3.9.1"], help=f"{', '.join(OURS)}, or a release")
     made.add_argument("--profile", type=Path, help="write cProfile profiles of our brokers to this folder")
     made.add_argument("--json", type=Path, help="write all measurements to this file")
     return made
@@ -117,9 +115,13 @@ def peer_of(name: str, *, profile: bool) -> Peer:
     return our_peer(name, profile=profile, together=OURS[name]) if name in OURS else their_peer(name, name)
 
 
-def assignments(partitions: int, led: str, victim: int) -> list[list[int]]:
-    """Return the brokers of each partition: the victim first in a third of them, or in all."""
-    others = [broker for broker in BROKERS if broker != victim]
+def assignments(partitions: int, led: str, victim: int, controller: int) -> list[list[int]]:
+    """
+    Return the brokers of each partition: the victim first in a third of them, or in all.
+
+    The one that is not the controller comes next: what one does is done beside what the other does.
+    """
+    others = sorted((broker for broker in BROKERS if broker != victim), key=lambda each: each == controller)
     turns = [[victim, *others], [others[0], victim, others[1]], [others[1], others[0], victim]]
     return [turns[0] if led == "all" else turns[number % len(turns)] for number in range(partitions)]
 
@@ -138,8 +140,9 @@ def measure(peer: Peer, partitions: int, led: str, say: Callable[[str], None], p
 def _measured(
     cluster: RunningCluster, partitions: int, led: str, say: Callable[[str], None], *, profiled: bool
 ) -> Failover:
-    victim = next(broker for broker in BROKERS if broker != cluster.controller)
-    placed = assignments(partitions, led, victim)
+    controller = cluster.controller
+    victim = next(broker for broker in BROKERS if broker != controller)
+    placed = assignments(partitions, led, victim, controller)
     topics = {
         f"failover-{first}": placed[first : first + TOPIC_PARTITIONS_MAX]
         for first in range(0, partitions, TOPIC_PARTITIONS_MAX)
@@ -157,7 +160,6 @@ def _measured(
         if brokers[0] == victim
     ]
     survivors = [broker for broker in BROKERS if broker != victim]
-    controller = cluster.controller
     (heir,) = {assignment[1] for assignment in placed if assignment[0] == victim}
     if profiled:
         cluster.begin_profiles()

@@ -7,7 +7,7 @@ import struct
 import pytest
 from rich.console import Console
 
-from benchmarks.failover import BATCHED, BROKERS, SINGLE, Failover, assignments, measure, peer_of, table
+from benchmarks.failover import BATCHED, BROKERS, SERIAL, SINGLE, Failover, assignments, measure, peer_of, table
 from benchmarks.prober import _answered, _request
 from targets.broker.core.messages import ListOffsetsRequest
 from targets.broker.log import split_produced
@@ -19,12 +19,13 @@ from targets.broker.wire import decode_request
 def test_dead_broker_leads_what_it_is_said_to_lead_and_every_broker_has_every_partition(
     led: str, victim: int
 ) -> None:
-    placed = assignments(30, led, victim)
+    controller = 1 + victim % len(BROKERS)
+    placed = assignments(30, led, victim, controller)
     assert all(sorted(brokers) == list(BROKERS) for brokers in placed)
     leaders = [brokers[0] for brokers in placed]
     assert (30 if led == "all" else 10) == leaders.count(victim)
     heirs = [brokers[1] for brokers in placed if brokers[0] == victim]
-    assert len(set(heirs)) == 1
+    assert {*BROKERS} - {victim, controller} == set(heirs)
 
 
 def test_question_names_every_partition_and_an_answer_with_an_error_is_no_leader() -> None:
@@ -49,6 +50,8 @@ def found(peer: str, last: float) -> Failover:
         last=last,
         writes=13,
         sent_bytes=1_048_576,
+        controller_s=1.5,
+        leader_s=2.0,
         memory_kib=4.25,
         made_s=9.0,
         start_s=2.0,
