@@ -7,11 +7,24 @@ import struct
 import pytest
 from rich.console import Console
 
-from benchmarks.failover import BATCHED, BROKERS, SERIAL, SINGLE, Failover, assignments, measure, peer_of, table
+from benchmarks.failover import (
+    BATCHED,
+    BROKERS,
+    OURS,
+    SERIAL,
+    SINGLE,
+    Failover,
+    assignments,
+    measure,
+    peer_of,
+    table,
+)
 from benchmarks.prober import _answered, _request
-from targets.broker.core.messages import ListOffsetsRequest
+from targets.broker.core.messages import ListOffsetsRequest, TopicPartition
+from targets.broker.core.zookeeper import ZkSet, leader_and_isr_path
 from targets.broker.log import split_produced
 from targets.broker.wire import decode_request
+from tests.broker.core.test_state_writes import MANY, controller_of_many, leaders, lose_leader
 
 
 @pytest.mark.parametrize("led", ["third", "all"])
@@ -64,6 +77,19 @@ def test_table_has_the_ratio_to_our_batched_failover() -> None:
     console.print(table([found(BATCHED, 2.0), found(SINGLE, 5.0), found("3.9.1", 1.0)]))
     rows = [line for line in console.export_text().splitlines() if "1,000" in line]
     assert ["1.00", "2.50", "0.50"] == [row.split("│")[7].strip() for row in rows]
+
+
+@pytest.mark.parametrize(("way", "sent"), [(BATCHED, 1), (SINGLE, MANY), (SERIAL, 1)])
+def test_each_way_has_its_own_number_of_writes_under_way(way: str, sent: int) -> None:
+    """While the first is not answered; V3 reckons with one write after another."""
+    bench = controller_of_many(**OURS[way])
+    bench.hold(leader_and_isr_path(TopicPartition("t", 0)), writes=True)
+    under_way = lose_leader(bench)
+    assert sent == len(under_way)
+    written = sum(isinstance(part, ZkSet) for multi in under_way for part in multi.ops)
+    assert written == (1 if way == SERIAL else MANY)
+    bench.release()
+    assert [(1, 1)] * MANY == leaders(bench)
 
 
 @pytest.mark.slow

@@ -96,11 +96,11 @@ def _is_awaited(core: Core, fetcher: Fetcher, kind: Kind, ask: Ask) -> bool:
 
 
 def _send(core: Core, leader: int, fetcher: Fetcher, kind: Kind) -> None:
-    taken = [
-        (replica, wish)
-        for tp, wish in fetcher.take(kind, core.config.together.asks_max)
-        if (replica := _ready_replica(core, tp, wish)) is not None
-    ]
+    taken: list[tuple[Replica, Wish]] = []
+    while fetcher.ready[kind] and not taken:  # thousands may have been told otherwise while the leader was gone
+        turn = fetcher.take(kind, core.config.together.asks_max)
+        ready = ((_ready_replica(core, tp, wish), wish) for tp, wish in turn)
+        taken = [(replica, wish) for replica, wish in ready if replica is not None]
     if not taken:
         return
     request, asks = _MAKERS[kind](core, fetcher, taken)
