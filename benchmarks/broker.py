@@ -183,10 +183,12 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Loa
         with ExitStack() as stack:
             peers = peers_of(options, console.print, flushed=flushed)
             clusters = [stack.enter_context(running(peer, below / f"peer-{n}")) for n, peer in enumerate(peers)]
+            if options.profile is not None:
+                clusters[0].begin_profiles()
             for load in (load for load in loads if load.flushed == flushed):
                 results[load] = _repeats(clusters, load, f"load-{len(results)}", options, console)
             if options.profile is not None:
-                clusters[0].end()
+                clusters[0].end_profiles()
                 keep_profiles(below / "peer-0", options.profile)
     return results
 

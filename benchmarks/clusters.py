@@ -9,8 +9,9 @@ own scripts.
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from benchmarks import profiled
 from benchmarks.cpu import child_with
 from harness import limits
 from harness.cleanup.process import until
@@ -86,7 +88,7 @@ def our_peer(
     Return our broker as a peer.
 
     Args:
-        profile: each process writes a cProfile profile when it ends.
+        profile: each process writes a cProfile profile of the time between two signals.
         together: how much is done at once, where it is not the default.
         settings: of the core, where they are not the default.
     """
@@ -99,7 +101,7 @@ def our_peer(
         argv = launch.argv
         if profile:
             conf = str(Path(argv[-1]).parent)
-            argv = (argv[0], "-m", "cProfile", "-o", f"{conf}/{PROFILE}", *argv[1:])
+            argv = (argv[0], "-m", "benchmarks.profiled", f"{conf}/{PROFILE}", *argv[2:])
         return replace(launch, argv=argv, files={"broker.json": json.dumps(config)})
 
     return Peer(name=name, target=BrokerTarget(), protocol=protocol, changes=(), tune=tune)
@@ -233,6 +235,18 @@ class RunningCluster:
         """Wait until a broker that was started is in ZooKeeper: it has opened its logs, and serves."""
         path = f"{_ROOT}/brokers/ids/{broker}"
         self._await(lambda: owner_of(self.zookeeper, path) is not None, f"broker {broker} registered", WHOLE_S_MAX)
+
+    def begin_profiles(self) -> None:
+        """Let the brokers that were started first, which are profiled, begin their profiles."""
+        for pid in self.pids:
+            os.kill(pid, profiled.BEGIN)
+
+    def end_profiles(self, brokers: Iterable[int] = range(1, len(BROKERS) + 1)) -> None:
+        """Let these brokers end their profiles, and wait until they have written them."""
+        for broker in brokers:
+            os.kill(self.pids[broker - 1], profiled.END)
+            file = next(Path(word) for word in self._launches[broker - 1].argv if word.endswith(PROFILE))
+            self._await(file.exists, f"the profile of broker {broker}")
 
     def end(self) -> None:
         """Stop every broker, and wait until it has ended."""

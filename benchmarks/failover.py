@@ -1,12 +1,16 @@
 """
 Measure how long partitions have no leader after their broker died: `python -m benchmarks.failover`.
 
-    --partitions 1000 10000 --led third all --against batched single 3.9.1
+    --partitions 1000 10000 --led third all --against batched single serial 3.9.1
 
 Three brokers have a replica of each partition. One that is not the controller is killed and its session ended;
 from then on the two others are asked for the log end of every partition that it led, until its new leader answers.
-What comes before, the time until a session expires, is a setting and not measured. `single` is our broker with one
-write to ZooKeeper for each partition, as Kafka Replication Design V3 reckons it (discussion 1: 40 s for 10,000).
+What comes before, the time until a session expires, is a setting and not measured.
+
+    batched  our broker: a multi of ZooKeeper writes many partitions
+    single   a write for each partition, many of them under way at once (Apache Kafka from 1.1 on, KAFKA-5642)
+    serial   a write for each partition, each once the one before is answered, as Kafka Replication Design V3
+             reckons it (discussion 1: 40 s for 10,000 partitions)
 
 Exit codes: 0 measured; 1 a peer failed; 2 an option is wrong, or the machine lacks something.
 """
@@ -21,6 +25,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from rich.console import Console
@@ -37,6 +42,7 @@ from benchmarks.clusters import (
     their_peer,
 )
 from benchmarks.connections import memory_mib
+from benchmarks.cpu import cpu_seconds
 from benchmarks.prober import Prober
 from harness.ending import Parser, end, whole_number
 from harness.hosts.local import ROOT
@@ -45,7 +51,11 @@ from harness.zookeeper.server import ask
 
 BATCHED: Final = "batched"
 SINGLE: Final = "single"
-OURS: Final = (BATCHED, SINGLE)
+SERIAL: Final = "serial"
+# Our broker in each way: how much it does at once, where that is not the default.
+OURS: Final[Mapping[str, Mapping[str, int]]] = MappingProxyType(
+    {BATCHED: {}, SINGLE: {"writes_together_max": 1}, SERIAL: {"writes_together_max": 1, "writes_max": 1}}
+)
 LED: Final = ("third", "all")
 BROKERS: Final = (1, 2, 3)
 # Of one topic: more partitions are several topics.
@@ -64,6 +74,8 @@ class Failover:
     Attributes:
         first, median, last: until the partitions that it led were led again.
         writes, sent_bytes: ZooKeeper's transactions, and the bytes that it was sent, until then.
+        controller_s, leader_s: processor time, until then, of the broker that is the controller, and of the one
+            that leads all that the dead broker led.
         memory_kib: what a broker took for each partition, until before the failover.
         made_s: until all partitions were made.
         start_s: from its start until the dead broker has opened its logs and is registered.
@@ -79,6 +91,8 @@ class Failover:
     last: float
     writes: int
     sent_bytes: int
+    controller_s: float
+    leader_s: float
     memory_kib: float
     made_s: float
     start_s: float
@@ -90,26 +104,24 @@ def parser() -> Parser:
     made = Parser(prog="python -m benchmarks.failover", description=__doc__.splitlines()[1])
     made.add_argument("--partitions", type=whole_number(1, PARTITIONS_MAX), nargs="+", default=[1_000, 10_000])
     made.add_argument("--led", nargs="+", choices=LED, default=list(LED), help="how many the dead broker leads")
-    made.add_argument(
-        "--against", nargs="+", default=[BATCHED, SINGLE, "3.9.1"], help="batched, single, or a release"
-    )
+    made.add_argument("--against", nargs="+", default=[*OURS, "3.9.1"], help=f"{', '.join(OURS)}, or a release")
     made.add_argument("--profile", type=Path, help="write cProfile profiles of our brokers to this folder")
     made.add_argument("--json", type=Path, help="write all measurements to this file")
     return made
 
 
 def peer_of(name: str, *, profile: bool) -> Peer:
-    """Return what is measured under a name: our broker in one of two ways, or a release of Apache Kafka."""
-    if name == BATCHED:
-        return our_peer(name, profile=profile)
-    if name == SINGLE:
-        return our_peer(name, profile=profile, together={"writes_together_max": 1})
-    return their_peer(name, name)
+    """Return what is measured under a name: our broker in one of its ways, or a release of Apache Kafka."""
+    return our_peer(name, profile=profile, together=OURS[name]) if name in OURS else their_peer(name, name)
 
 
-def assignments(partitions: int, led: str, victim: int) -> list[list[int]]:
-    """Return the brokers of each partition: the victim first in a third of them, or in all."""
-    others = [broker for broker in BROKERS if broker != victim]
+def assignments(partitions: int, led: str, victim: int, controller: int) -> list[list[int]]:
+    """
+    Return the brokers of each partition: the victim first in a third of them, or in all.
+
+    The one that is not the controller comes next: what one does is done beside what the other does.
+    """
+    others = sorted((broker for broker in BROKERS if broker != victim), key=lambda each: each == controller)
     turns = [[victim, *others], [others[0], victim, others[1]], [others[1], others[0], victim]]
     return [turns[0] if led == "all" else turns[number % len(turns)] for number in range(partitions)]
 
@@ -119,16 +131,18 @@ def measure(peer: Peer, partitions: int, led: str, say: Callable[[str], None], p
     with tempfile.TemporaryDirectory(prefix="fencepost-", dir=ROOT) as made:
         folder = Path(made)
         with running(peer, folder) as cluster:
-            found = _measured(cluster, partitions, led, say)
+            found = _measured(cluster, partitions, led, say, profiled=profiles is not None)
             if profiles is not None:
-                cluster.end()
                 keep_profiles(folder, profiles)
             return found
 
 
-def _measured(cluster: RunningCluster, partitions: int, led: str, say: Callable[[str], None]) -> Failover:
-    victim = next(broker for broker in BROKERS if broker != cluster.controller)
-    placed = assignments(partitions, led, victim)
+def _measured(
+    cluster: RunningCluster, partitions: int, led: str, say: Callable[[str], None], *, profiled: bool
+) -> Failover:
+    controller = cluster.controller
+    victim = next(broker for broker in BROKERS if broker != controller)
+    placed = assignments(partitions, led, victim, controller)
     topics = {
         f"failover-{first}": placed[first : first + TOPIC_PARTITIONS_MAX]
         for first in range(0, partitions, TOPIC_PARTITIONS_MAX)
@@ -145,13 +159,20 @@ def _measured(cluster: RunningCluster, partitions: int, led: str, say: Callable[
         for number, brokers in enumerate(assignment)
         if brokers[0] == victim
     ]
-    survivors = [cluster.clients[broker - 1] for broker in BROKERS if broker != victim]
+    survivors = [broker for broker in BROKERS if broker != victim]
+    (heir,) = {assignment[1] for assignment in placed if assignment[0] == victim}
+    if profiled:
+        cluster.begin_profiles()
     cluster.kill(victim)
-    with Prober(survivors) as prober:
+    with Prober(cluster.clients[broker - 1] for broker in survivors) as prober:
         writes, sent = _zookeeper(cluster)
+        spent = {broker: cpu_seconds([cluster.pids[broker - 1]]) for broker in survivors}
         cluster.end_session(victim)
         times = prober.until_led(affected, FAILOVER_S_MAX)
+        spent = {broker: cpu_seconds([cluster.pids[broker - 1]]) - before for broker, before in spent.items()}
         writes_after, sent_after = _zookeeper(cluster)
+    if profiled:
+        cluster.end_profiles(survivors)
     say(f"{len(times)} leaders moved in {max(times):.2f} s")
     began = time.monotonic()
     cluster.start(victim)
@@ -172,6 +193,8 @@ def _measured(cluster: RunningCluster, partitions: int, led: str, say: Callable[
         last=times[-1],
         writes=writes_after - writes,
         sent_bytes=sent_after - sent,
+        controller_s=spent[controller],
+        leader_s=spent[heir],
         memory_kib=memory_kib,
         made_s=made_s,
         start_s=start_s,
@@ -197,7 +220,7 @@ def table(measured: Sequence[Failover]) -> Table:
     made = Table(title="Seconds without a leader, from the end of the dead broker's session")
     for name in ("partitions", "led", "peer", "first", "median", "last", "last / batched"):
         made.add_column(name, justify="left" if name in ("led", "peer") else "right")
-    for name in ("writes", "MiB sent", "KiB/partition", "made s", "start s", "back s"):
+    for name in ("writes", "MiB sent", "CPU s", "KiB/partition", "made s", "start s", "back s"):
         made.add_column(name, justify="right")
     batched: Mapping[tuple[int, str], float] = {
         (each.partitions, each.led): each.last for each in measured if each.peer == BATCHED
@@ -212,6 +235,7 @@ def table(measured: Sequence[Failover]) -> Table:
             "" if base is None else f"{each.last / base:.2f}",
             f"{each.writes:,}",
             f"{each.sent_bytes / _KIB**2:.1f}",
+            f"{each.controller_s:.1f} + {each.leader_s:.1f}",
             f"{each.memory_kib:.1f}",
             f"{each.made_s:.1f}",
             f"{each.start_s:.1f}",

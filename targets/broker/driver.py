@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import groupby
 from pathlib import PurePath
 
 from targets.broker.checkpoints import Checkpoints
@@ -282,8 +283,7 @@ class Driver:
             if not isinstance(event, Received):
                 raise
             failed = error
-        for effect in self._broker.effects:
-            self._obey(effect)
+        self._obey_all(self._broker.effects)
         if failed is not None and isinstance(event, Received):
             self._give_up(event, failed)
 
@@ -305,6 +305,15 @@ class Driver:
         self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
     # --- effects -----------------------------------------------------------------------------------------------
+    def _obey_all(self, effects: Sequence[Effect]) -> None:
+        """Perform effects in their order; events that follow each other are sent together."""
+        for are_events, run in groupby(effects, lambda effect: isinstance(effect, Observe)):
+            if are_events:
+                self._witness.emit_all([(each.f, each.value) for each in run if isinstance(each, Observe)])
+            else:
+                for effect in run:
+                    self._obey(effect)
+
     def _obey(self, effect: Effect) -> None:
         match effect:
             case Answer(to=to, response=response):
@@ -312,8 +321,6 @@ class Driver:
                     self._inbound[to.connection].answer(response)
             case Send(to=to, channel=channel, tag=tag, request=request):
                 self._peers.ask(to, channel, tag, request)
-            case Observe(f=f, value=value):
-                self._witness.emit(f, value)
             case ZkAsk(tag=tag, ops=ops):
                 self._coordination.ask(tag, ops)
             case WriteHighWatermarks(high_watermarks=high_watermarks):

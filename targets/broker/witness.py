@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 log = logging.getLogger("fencepost.broker")
@@ -32,28 +32,39 @@ class Witness:
 
     def __init__(self, node: str, address: tuple[str, int] | None, secret: str = "") -> None:
         self._node = node
+        self._pid = os.getpid()
         self._socket: socket.socket | None = None
         if address is not None:
             self._socket = socket.create_connection(address, timeout=CONNECT_S_MAX)
             self._socket.settimeout(None)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._send({"node": node, "secret": secret})
+            self._send(json.dumps({"node": node, "secret": secret}))
 
     def emit(self, f: str, value: Mapping[str, Any]) -> None:
         """Send one event; a lost collector ends the sending, never the broker."""
-        often = f in EVERY_RECORD
-        if often and self._socket is None:
-            return
-        event = {"node": self._node, "pid": os.getpid(), "f": f, "value": value}
-        if not often:
-            log.info("%s", json.dumps(event))
-        self._send(event)
+        self.emit_all([(f, value)])
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def emit_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Send events that follow each other, one line each, at once: a failover has some for each partition."""
+        lines: list[str] = []
+        logged: list[str] = []
+        for f, value in events:
+            often = f in EVERY_RECORD
+            if often and self._socket is None:
+                continue
+            lines.append(json.dumps({"node": self._node, "pid": self._pid, "f": f, "value": value}))
+            if not often:
+                logged.append(lines[-1])
+        if logged:
+            log.info("%s", "\n".join(logged))
+        if lines:
+            self._send("\n".join(lines))
+
+    def _send(self, lines: str) -> None:
         if self._socket is None:
             return
         try:
-            self._socket.sendall(json.dumps(message).encode() + b"\n")
+            self._socket.sendall(lines.encode() + b"\n")
         except OSError as error:
             log.warning("collector: %r; this broker continues without events", error)
             self.close()

@@ -395,6 +395,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             replica = core.state.replicas.get(tp)
             if replica is not None and replica.generation == generation:
                 follower.proceed(core, replica)
+        case ("fetcher-rest", int(), str()):
+            pass  # what is ready goes out at the end of this step
         case ("command", int(broker)):
             command_queue.pump(core, broker)
         case ("controller-read",) | ("reassignment",):

@@ -25,11 +25,18 @@ from targets.broker.core.phases import Turn, move
 from targets.broker.core.rules import TruncateTo, UndefinedQuery
 from targets.broker.core.sessions import REFUSALS
 from targets.broker.core.state import Core, Phase, Replica, Role
+from targets.broker.core.timers import TimerKey
 from targets.broker.core.truncation import Cut, Reason, decide, walk
 
 
 def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
-    """Follow a leader: stop appending from the old one (V3 C), then truncate, then fetch."""
+    """
+    Follow a leader: stop appending from the old one (V3 C), then truncate, then fetch.
+
+    The controller knows that it is there: whoever waits for it to come back asks again, too.
+    """
+    for kind in Kind:
+        core.state.timers.drop(rest_of(command.leader, kind))
     replica.generation += 1
     replica.role = Role.FOLLOWER
     replica.leader = command.leader
@@ -91,6 +98,37 @@ def _ask(core: Core, replica: Replica, kind: Kind, timestamp: int = 0) -> None:
     fetcher.want(kind, replica.tp, Wish(generation=replica.generation, timestamp=timestamp))
 
 
+def rest_of(leader: int, kind: Kind) -> TimerKey:
+    """Return the timer until whose end a leader that did not answer is asked nothing of a kind."""
+    return "fetcher-rest", leader, kind
+
+
+def on_lost(core: Core, kind: Kind, continuation: AwaitEpochEnd | AwaitFetch) -> None:
+    """
+    Ask once more after a back-off, as no answer came: one back-off for all that ask this leader.
+
+    With one for each of thousands of partitions all would ask again in each of them, just when others are to lead.
+
+    Source:  Kafka's AbstractFetcherThread.processFetchRequest: the thread rests ("partitionMapCond.await").
+    """
+    replica = core.state.replicas.get(continuation.tp)
+    if replica is None or not _waits(core, replica, continuation):
+        return
+    if isinstance(continuation, AwaitFetch) and continuation.repair:
+        replica.repair_failed = True
+    if rest_of(replica.leader, kind) not in core.state.timers:
+        core.after_ms(rest_of(replica.leader, kind), core.config.fetch_backoff_ms)
+    proceed(core, replica)
+
+
+def _waits(core: Core, replica: Replica, continuation: AwaitEpochEnd | AwaitFetch) -> bool:
+    """Return True if this replica waits for that answer, and for no newer one."""
+    if isinstance(continuation, AwaitEpochEnd):
+        return _awaited(core, replica, continuation) and replica.generation == continuation.generation
+    phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
+    return replica.generation == continuation.generation and replica.phase is phase
+
+
 def _knows_to_ask(core: Core, replica: Replica) -> bool:
     """
     Return True if this follower asks for the epoch's end.
@@ -106,7 +144,7 @@ def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, answer: EpochAnswer
     Truncate to the leader's answer, or ask again: at once during the walk, else after a back-off.
 
     Args:
-        answer: None if no answer came, or none about this partition.
+        answer: None if there is none about this partition.
     """
     replica = core.state.replicas.get(continuation.tp)
     if replica is None or not _awaited(core, replica, continuation):
@@ -149,7 +187,7 @@ def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch
 
     Args:
         leader_epoch: the epoch in which the question was sent.
-        error: the answer's error code; None if no answer came.
+        error: the answer's error code; None if there is none about this partition.
 
     Source:  KIP-320: "the fetcher [...] should await a new LeaderAndIsr".
     """

@@ -68,7 +68,8 @@ def send_ready(core: Core) -> None:
     """Send what the replicas here are ready to ask; called once, at the end of a step."""
     for leader, fetcher in list(core.state.fetchers.items()):
         for kind in Kind:
-            if fetcher.ready[kind] and all(_may_send(core, fetcher, each) for each in _FIRST.get(kind, (kind,))):
+            rests = not fetcher.ready[kind] or follower.rest_of(leader, kind) in core.state.timers
+            if not rests and all(_may_send(core, fetcher, each) for each in _FIRST.get(kind, (kind,))):
                 _send(core, leader, fetcher, kind)
         if fetcher.idle:
             del core.state.fetchers[leader]
@@ -95,11 +96,11 @@ def _is_awaited(core: Core, fetcher: Fetcher, kind: Kind, ask: Ask) -> bool:
 
 
 def _send(core: Core, leader: int, fetcher: Fetcher, kind: Kind) -> None:
-    taken = [
-        (replica, wish)
-        for tp, wish in fetcher.take(kind, core.config.together.asks_max)
-        if (replica := _ready_replica(core, tp, wish)) is not None
-    ]
+    taken: list[tuple[Replica, Wish]] = []
+    while fetcher.ready[kind] and not taken:  # thousands may have been told otherwise while the leader was gone
+        turn = fetcher.take(kind, core.config.together.asks_max)
+        ready = ((_ready_replica(core, tp, wish), wish) for tp, wish in turn)
+        taken = [(replica, wish) for replica, wish in ready if replica is not None]
     if not taken:
         return
     request, asks = _MAKERS[kind](core, fetcher, taken)
@@ -261,7 +262,7 @@ R = TypeVar("R", EpochAnswer, ListOffsetsResult, FetchResult)
 
 
 def on_answered(core: Core, awaited: AwaitLeader, tag: int, response: Response | None) -> None:
-    """Give each partition its part of the answer, None if it has none."""
+    """Give each partition its part of the answer, None if it has none; without any they rest for a while."""
     fetcher = core.state.fetchers.get(awaited.leader)
     if fetcher is not None:
         fetcher.answered(awaited.kind, tag, awaited.asks)
@@ -274,7 +275,9 @@ def on_answered(core: Core, awaited: AwaitLeader, tag: int, response: Response |
         fetcher.asking = None
     stale = goes_on and asking is None
     for ask in awaited.asks:
-        if isinstance(ask, AwaitEpochEnd):
+        if response is None and not isinstance(ask, AwaitBounds):
+            follower.on_lost(core, awaited.kind, ask)
+        elif isinstance(ask, AwaitEpochEnd):
             follower.on_epoch_answer(core, ask, ends.get(ask.tp))
         elif isinstance(ask, AwaitBounds):
             follower.on_bounds(core, ask, bounds.get(ask.tp))

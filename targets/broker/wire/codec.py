@@ -42,7 +42,7 @@ from targets.broker.wire import (
     versions,
 )
 from targets.broker.wire.bounds import check_items
-from targets.broker.wire.entities import entity_bytes, is_flexible, read_entity, request_type, response_type
+from targets.broker.wire.entities import is_flexible, read_entity, request_type, response_type
 from targets.broker.wire.frames import correlation_of
 from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import (
@@ -57,6 +57,7 @@ from targets.broker.wire.scalars import (
     unlimited,
 )
 from targets.broker.wire.versions import ROWS, Rows
+from targets.broker.wire.writing import entity_bytes
 
 # The start of every version of the request header: api key, version, correlation id, client id's length.
 _HEADER_START: Final = struct.Struct(">hhih")

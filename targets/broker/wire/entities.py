@@ -7,7 +7,6 @@ of the version; a builder that lacks a field of the version has a bug.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import timedelta
@@ -16,7 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar, get_args
 
 from kio.index import load_entity_schema
 from kio.schema.errors import ErrorCode as KioErrorCode
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_reader
 from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
@@ -85,13 +84,6 @@ def read_entity(entity: type[T], buffer: Payload, offset: int) -> tuple[T, int]:
         text = f"{entity.__name__} v{version} in {len(buffer)} bytes: {error!r}; expected a whole message"
         raise WireError(text) from error
     return value, offset + size
-
-
-def entity_bytes(entity: Any) -> bytes:
-    """Write one entity."""
-    chunks = io.BytesIO()
-    entity_writer(type(entity))(chunks, entity)
-    return chunks.getvalue()
 
 
 def listed(value: Sequence[T] | None, name: str) -> Sequence[T]:

@@ -30,7 +30,6 @@ from targets.broker.core.messages import (
 from targets.broker.core.sessions import is_full
 from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import (
-    entity_bytes,
     error_of,
     fill,
     listed,
@@ -62,6 +61,7 @@ from targets.broker.wire.scalars import (
 )
 from targets.broker.wire.schema.identity import ForgottenTopic
 from targets.broker.wire.versions import FETCH
+from targets.broker.wire.writing import entity_bytes
 
 _READ_UNCOMMITTED: Final = 0
 # The epoch of the last record fetched, with which a leader would answer where logs diverge (KIP-595).

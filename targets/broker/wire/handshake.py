@@ -16,7 +16,6 @@ from targets.broker.core.messages import Payload
 from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import (
     NO_TIME,
-    entity_bytes,
     fill,
     item_type,
     listed,
@@ -27,6 +26,7 @@ from targets.broker.wire.entities import (
 from targets.broker.wire.frames import correlation_of
 from targets.broker.wire.scalars import WireError, count_bytes, text_bytes, unlimited
 from targets.broker.wire.versions import API_VERSIONS, FIND_COORDINATOR, NOT_KNOWN, ROWS, Rows
+from targets.broker.wire.writing import entity_bytes
 
 _NO_NODE: Final = -1
 # Api key, version, correlation id.

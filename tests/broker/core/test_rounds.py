@@ -106,6 +106,45 @@ def test_partitions_of_a_lost_connection_ask_together_after_the_back_off() -> No
     assert named(again) == [A, B, C]
 
 
+def test_leader_that_does_not_answer_is_asked_once_in_a_back_off_whatever_the_number_of_partitions() -> None:
+    """Else all partitions of a dead broker would ask again in each back-off, while others are elected."""
+    bench, (send,) = following("hw", A, B, C, D, E, together=Together(asks_max=2))
+    turns = [named(send)]
+    for _ in range(3):
+        assert bench.sent(bench.answer(None, to=send)) == []
+        assert bench.sent(bench.pass_ms(999)) == []
+        (send,) = bench.sent(bench.pass_ms(1))
+        turns.append(named(send))
+    assert turns == [[A, B], [C, D], [E, A], [B, C]]
+
+
+@pytest.mark.parametrize("protocol", WITH_EPOCHS)
+def test_questions_without_an_answer_rest_together_too(protocol: str) -> None:
+    bench, (question,) = following(protocol, A, B, C, spans=[(5, 3)], together=Together(asks_max=2))
+    assert bench.sent(bench.answer(None, to=question)) == []
+    (again,) = bench.sent(bench.pass_ms(1_000))
+    assert (named(question), named(again), again.channel) == ([A, B], [C, A], QUESTIONS)
+
+
+def test_command_to_follow_ends_the_rest_of_that_leader_and_of_no_other() -> None:
+    """The controller knows that it is there again, and a returning leader is waited for."""
+    bench, (send,) = following("hw", A, B)
+    bench.answer(None, to=send)
+    (other,) = bench.sent(bench.command(leader=3, epoch=7, replicas=(1, 2, 3), tp=C))
+    assert (other.to, named(other)) == (3, [C])
+    (again,) = bench.sent(bench.request(follow_all([D], epoch=6)))
+    assert (again.to, named(again)) == (2, [A, B, D])
+
+
+def test_of_partitions_that_were_told_otherwise_during_a_rest_nothing_is_kept() -> None:
+    bench, (send,) = following("hw", A, B, C, together=Together(asks_max=1))
+    bench.answer(None, to=send)
+    for tp in (A, B, C):
+        bench.command(leader=1, epoch=7, tp=tp)
+    assert bench.sent(bench.pass_ms(1_000)) == []
+    assert bench.broker.state.fetchers == {}
+
+
 def test_out_of_range_partitions_ask_for_their_bounds_together_and_then_all_fetch() -> None:
     """A Fetch of C alone would wait for C's records, and a leader that deletes what A is to copy would go on."""
     bench, (send,) = following("hw", A, B, C, spans=[(-1, 4)])
