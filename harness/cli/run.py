@@ -98,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             power_tier=options.power_tier,
             machines=options.machines,
             workload=runs.workload,
+            nemeses=runs.nemeses,
             alike=True,
         )
         ours.spec(options.seed)
@@ -162,8 +163,8 @@ def _refuse(arguments: argparse.Namespace) -> None:
         raise UsageError(f"{NARROW}: expected neither --schedule nor --workload, which say what clients there are")
     if arguments.schedule and arguments.nemesis:
         raise UsageError(f"--schedule {arguments.schedule}: expected no --nemesis, which draws another schedule")
-    if other and (arguments.time is not None or arguments.nemesis or arguments.stop_at_first):
-        raise UsageError(f"--compare-with {other}: expected no --time, --nemesis or --stop-at-first")
+    if other and (arguments.time is not None or arguments.stop_at_first):
+        raise UsageError(f"--compare-with {other}: expected no --time or --stop-at-first")
     if arguments.schedule and arguments.workload:
         raise UsageError(
             f"--schedule {arguments.schedule}: expected no --workload, since a schedule names its clients"

@@ -103,6 +103,11 @@ class Partition:
         truth = self.truth()
         return frozenset() if truth is None else frozenset(self.zookeeper_view.name_of(m) for m in truth.isr)
 
+    def is_moving(self) -> bool:
+        """Return True while the nodes that the partition is asked to be on are not those that ZooKeeper shows."""
+        view, (topic, partition) = self.zookeeper_view, self.place
+        return {*view.wanted(topic, partition)} != {*view.assignment(topic).get(partition, ())}
+
     # --- what nodes reported -----------------------------------------------------------------------------------
     def reported_epoch(self, name: str) -> int:
         """Return the epoch in which a node last reported that it leads, -1 if it never did or follows since."""

@@ -34,7 +34,8 @@ def why_not(
     Return why the step is not applicable now, "" if it is.
 
     Args:
-        alike: treat an election as inapplicable whenever Apache Kafka could not grant it, for every target.
+        alike: treat an election, and a move of a partition, as inapplicable whenever Apache Kafka could not grant
+            it, for every target.
     """
     match act:
         case Inject(name, nodes, place):
@@ -49,6 +50,8 @@ def why_not(
                     return f"what {late[0]} and ZooKeeper tell each other is held"
                 if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
                     return reason
+                if alike and moves(fault) and cluster.named.is_moving():
+                    return "a move is in progress"  # Apache Kafka reads none in ZooKeeper meanwhile
                 return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
         case Install(protocol, nodes):
             up = next((f"{name} is not down" for name in nodes if name not in cluster.down), "")
@@ -66,6 +69,11 @@ def why_not(
     return ""
 
 
+def moves(fault: Fault) -> bool:
+    """Return True for a fault that asks for a partition's replicas to be moved, away or back."""
+    return fault.effect is Effect.MOVED_AWAY or Effect.MOVED_AWAY in fault.heals
+
+
 def _awaited(fault: Fault, cluster: Cluster, nodes: Sequence[str]) -> Sequence[str]:
     """Return the nodes of which a fault waits until they are registered, or reach ZooKeeper again."""
     if fault.heals & ON_ZOOKEEPER:
@@ -77,7 +85,12 @@ def _why_unheard(fault: Fault, cluster: Cluster) -> str:
     """Return that ZooKeeper answers nobody, if a fault needs it: those of processes, disks and links do not."""
     if cluster.zookeeper is None or not cluster.zookeeper.out or fault.heals & ON_ZOOKEEPER:
         return ""
-    needs = fault.effect in _ASKING or bool(fault.heals & _REGISTERING) or fault.needs is Ability.ENSEMBLE
+    needs = (
+        fault.effect in _ASKING
+        or moves(fault)
+        or bool(fault.heals & _REGISTERING)
+        or fault.needs is Ability.ENSEMBLE
+    )
     return "ZooKeeper answers nobody" if needs else ""
 
 
@@ -134,7 +147,8 @@ def _why_no_election(cluster: Cluster) -> str:
     """
     Return why Apache Kafka could not elect another leader now, "" if it could.
 
-    It does so by a reassignment of the replicas, all of which must be in the ISR.
+    It does so by a reassignment of the replicas, all of which must be in the ISR: those that it has, or those that
+    it is to have while another reassignment is in progress.
     """
     controller = cluster.zookeeper_view.controller()
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
@@ -145,7 +159,8 @@ def _why_no_election(cluster: Cluster) -> str:
     at_hand = {
         name for name in able if name not in cluster.zombies and cluster.zookeeper_view.registered(str(name))
     }
-    away = sorted(frozenset(cluster.named.replicas) - at_hand)
+    wanted = {str(name) for name in cluster.zookeeper_view.wanted(*cluster.named.place)}
+    away = sorted(wanted - at_hand)
     return f"{', '.join(away)} down, not registered or not in the ISR" if away else ""
 
 

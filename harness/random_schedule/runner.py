@@ -21,7 +21,7 @@ from harness.cluster.partition import Partition
 from harness.effect import Effect
 from harness.keys import keyed
 from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
-from harness.random_schedule.applicable import why_not
+from harness.random_schedule.applicable import moves, why_not
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.timing import ELECTION_MS, VIRTUAL, Timing
 from harness.scenario.file import Scenario, Step
@@ -102,6 +102,7 @@ class RandomPlay(Play):
         except PreconditionError as error:  # the aim means no node now
             act, reason = step.act, str(error)
         else:
+            self._await_moved(act)
             reason = why_not(act, self.cluster, self.links, self.faults, alike=self.timing.alike)
         if reason:
             about = events.Step(line=step.line, text=step.text, narrative=step.narrative, skipped=reason)
@@ -135,6 +136,15 @@ class RandomPlay(Play):
                 self._until(lambda: partition.leader() == name, self.timing.elected_s_max)
             case _:
                 Play._act(self, act)
+
+    def _await_moved(self, act: Act) -> None:
+        """Before a move, wait until the one before is over, if this target must not have two."""
+        zookeeper = self.cluster.zookeeper
+        unheard = zookeeper is not None and zookeeper.out
+        if self.timing.alike and isinstance(act, Inject) and moves(self.faults[act.fault]) and not unheard:
+            with self.cluster.naming(act.place):
+                partition = self.cluster.named
+            self._until(lambda: not partition.is_moving(), self.timing.moved_s_max)
 
     def _elects(self, fault: str) -> bool:
         return self.faults[fault].effect is Effect.LEADER_MOVED

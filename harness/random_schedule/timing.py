@@ -20,10 +20,13 @@ class Timing:
         tempo: the factor by which a pass takes longer than the schedule says.
         slack: the factor by which the cluster's time limits grow: to catch up, to be healed.
         alike: ask for an election only when every target could grant it, Apache Kafka included: there it is a
-            reassignment, which needs a working controller and all replicas up and in the ISR.
+            reassignment, which needs a working controller and all replicas up and in the ISR. And
+            ask for a move only once the one before is over.
         ends_when_stuck: end the wait for a healed cluster once all but stuck replicas have settled.
         elected_s_max: how long to wait for an election that was asked for, in seconds; 0 for no wait.
         begun_s_max: how long to wait for the outcome of the first records, in seconds; 0 for no wait.
+        moved_s_max: how long to wait, before another move is asked for, until the one before is over, in seconds;
+            0 for no wait. All else goes on while a partition moves.
         removed_s_max: how long to wait until partitions are removed, in seconds: no controller may be at work.
         settled_s_max: how much longer a pass that is meant for an election may take while records have no outcome,
             in seconds; it ends when they have one. 0 for no extension.
@@ -35,6 +38,7 @@ class Timing:
     ends_when_stuck: bool = False
     elected_s_max: float = 0.0
     begun_s_max: float = 0.0
+    moved_s_max: float = 0.0
     removed_s_max: float = 0.2
     settled_s_max: float = 0.0
 
@@ -48,6 +52,7 @@ REAL: Final = Timing(
     ends_when_stuck=True,
     elected_s_max=1.0,
     begun_s_max=5.0,
+    moved_s_max=3.0,
     removed_s_max=2.0,
     settled_s_max=0.7,
 )

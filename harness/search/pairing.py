@@ -18,6 +18,7 @@ from rich.console import Console
 from checkers.judge import judge
 from harness.history.file import read_history
 from harness.model import EXIT_CODES, Op, Source, UsageError, Verdict
+from harness.random_schedule.profile import ALL
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import Run
@@ -51,15 +52,25 @@ class Pairing:
         """Return the data that must be the same when a comparison continues."""
         theirs = self.runs[THEIRS]
         names = {side: runs.name for side, runs in self.runs.items()}
-        return {**names, "host": theirs.host, "power_tier": theirs.power_tier or "any"}
+        drawn = {"workload": theirs.workload} if theirs.workload else {}
+        drawn |= {} if theirs.nemeses == (ALL,) else {"nemeses": ",".join(theirs.nemeses)}
+        return {**names, "host": theirs.host, "power_tier": theirs.power_tier or "any", **drawn}
+
+    @property
+    def folder(self) -> str:
+        """The name of the comparison's folder: one for each pair of targets, and for what is drawn for them."""
+        theirs = self.runs[THEIRS]
+        drawn = [theirs.workload, *(name for name in theirs.nemeses if name != ALL)]
+        words = ("conform", theirs.target, theirs.variant, self.runs[OURS].variant, *filter(None, drawn))
+        return "-".join(words)
 
 
 def compare(pairing: Pairing, options: Options, seeds: range, console: Console) -> int:
     """Play the seeds that were not played yet; print and store the comparison; return the exit code."""
-    theirs, ours = pairing.runs[THEIRS], pairing.runs[OURS]
+    theirs = pairing.runs[THEIRS]
     if theirs.host == SIM:
         raise UsageError("--compare-with: expected a host of real processes; name one (--host local)")
-    folder = options.results / f"conform-{theirs.target}-{theirs.variant}-{ours.variant}"
+    folder = options.results / pairing.folder
     progress = PairingProgress(folder, pairing.about())
     wanted = [(side, seed) for seed in seeds for side in pairing.runs]
     todo = [(side, seed) for side, seed in wanted if not progress.has(side, seed)]

@@ -181,7 +181,7 @@ FENCEPOST: Final = (
     use("play --stop-at-violations", "Did you mean '--stop-at-violation'?"),
     use("test-kip101 --stop-at-violation=yes", "--stop-at-violation: ignored explicit argument 'yes'"),
     use("test-kafka --stop-at-violation", "unrecognized arguments: --stop-at-violation"),
-    use("run --compare-with hw --host local --time 5", "expected no --time, --nemesis or --stop-at-first"),
+    use("run --compare-with hw --host local --time 5", "expected no --time or --stop-at-first"),
     use("run --compare-with kip999 --host local", "unknown protocol 'kip999'"),
     use("run --host sim --target kafka:3.9.1", "target kafka; expected broker"),
     use("run --host sim --power-tier loop", "power tier 'loop'; expected none"),
