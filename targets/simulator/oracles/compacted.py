@@ -136,11 +136,11 @@ class Compacted:
                     records[offset] = self._committed[offset]
 
     def may_remove(self, offset: int) -> bool:
-        """Return True if logs are compacted, and what was committed there is replaced, or deleted for long enough."""
+        """Return True if what was committed there may be gone, as logs are compacted."""
         return self.is_replaced(self._committed[offset], offset)
 
     def is_replaced(self, number: int, offset: int) -> bool:
-        """Return True if a record there may be gone: its key has a newer one, or it is a tombstone that is over."""
+        """Return True if a record there may be gone: its key has a newer one, or its delay as a tombstone is over."""
         key = self._key_of(number) if self._is_on else None
         return key is not None and (self._newest_of(key) > offset or self._is_over(number, offset))
 
