@@ -140,7 +140,7 @@ class Compacted:
         return self.is_replaced(self._committed[offset], offset)
 
     def is_replaced(self, number: int, offset: int) -> bool:
-        """Return True if a record there may be gone: its key has a newer one, or its delay as a tombstone is over."""
+        """Return True if a record there may be gone: its key has a newer one, or as a tombstone it is over."""
         key = self._key_of(number) if self._is_on else None
         return key is not None and (self._newest_of(key) > offset or self._is_over(number, offset))
 
