@@ -184,8 +184,8 @@ def _other_bytes(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """
     Yield batches that hold another replica's records in other bytes: a follower copies its leader's bytes.
 
-    A batch of another message format was converted. The CRC does not cover offset and epoch. Compaction writes into
-    a batch when its tombstones may go, on each replica by itself.
+    A batch of another message format was converted. The CRC does not cover offset and epoch. Compaction writes
+    into a batch when its tombstones may go, on each replica by itself.
     """
     topic, partition = key_of(ops)
     first: dict[tuple[int, int, int], tuple[str, int, Batch]] = {}

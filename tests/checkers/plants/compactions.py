@@ -11,7 +11,7 @@ RUN = "sim-compaction"
 # Of the run's keys: the only record of k0 that is left, and one of k1 that has a newer one. A, the leader, was
 # compacted past that one, B and C up to it.
 NEWEST, OLDER = 17, 18
-# A run in which the record at 0 is deleted by the tombstone at 1, and C, which was away, has the one and not the other.
+# A run in which the tombstone at 1 deletes the record at 0. C, which was away, has the one and not the other.
 TOMBSTONES = "sim-tombstones"
 DELETED, TOMBSTONE = 0, 1
 
@@ -82,6 +82,9 @@ COMPACTIONS = [
     plant("tombstones-lawful", TOMBSTONES)(nothing),
     plant("tombstones-resurrected", TOMBSTONES, Kind.RESURRECTED)(_back("A", DELETED, "C")),
     plant("tombstones-resurrected-on-a-follower", TOMBSTONES, Kind.RESURRECTED)(_back("B", DELETED, "C")),
+    plant("tombstones-resurrected-on-two", TOMBSTONES, Kind.RESURRECTED)(
+        each_of(_back("A", DELETED, "C"), _back("B", DELETED, "C"))
+    ),
     plant(
         "tombstones-gone-early",
         TOMBSTONES,
