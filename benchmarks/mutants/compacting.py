@@ -41,4 +41,41 @@ MUTANTS: Final = (
         edits=(("    core.state.cleaning = None\n    begin(core)\n", "    begin(core)\n"),),
         unreachable="nobody waits for a log to become smaller",
     ),
+    Mutant(
+        name="tombstones-without-their-delay",
+        module="tombstones",
+        category=Category.VISIBLE,
+        sentence="A tombstone goes with the cleaning after the one that kept it, however soon that comes.",
+        breaks="Kafka, delete.retention.ms; KIP-534",
+        edits=(
+            (
+                "return horizon_ms is not None and horizon_ms <= self.now_ms",
+                "return horizon_ms is not None",
+            ),
+        ),
+    ),
+    Mutant(
+        name="tombstones-delay-of-nothing",
+        module="tombstones",
+        category=Category.VISIBLE,
+        sentence="The time at which a tombstone is kept is written down as the end of its delay.",
+        breaks="Kafka, delete.retention.ms; KIP-534",
+        edits=(("return self.now_ms + self.retention_ms", "return self.now_ms"),),
+    ),
+    Mutant(
+        name="tombstones-delayed-again",
+        module="tombstones",
+        category=Category.MANY,
+        sentence="Every cleaning that keeps a tombstone begins its delay anew.",
+        breaks="KAFKA-8522: tombstones can survive forever",
+        edits=(("or horizon_ms is not None or self.now_ms < 0", "or self.now_ms < 0"),),
+    ),
+    Mutant(
+        name="tombstones-for-ever",
+        module="tombstones",
+        category=Category.MANY,
+        sentence="No tombstone goes.",
+        breaks="KAFKA-8522: tombstones can survive forever",
+        edits=(("return horizon_ms is not None and horizon_ms <= self.now_ms", "return False"),),
+    ),
 )

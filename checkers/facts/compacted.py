@@ -22,9 +22,9 @@ from checkers.facts.copies import copies_of
 from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact
 from checkers.facts.polls import first_polls, shown_by_reads
-from checkers.facts.tombstones import gone_from_ns
+from checkers.facts.tombstones import gone_from_ns, has_horizons
 from checkers.facts.view import final_logs
-from harness.events import Append, HighWatermark, LogCleaned, Recovered
+from harness.events import Append, Batch, HighWatermark, LogCleaned, Recovered
 from harness.keys import is_tombstone, key_of
 from harness.model import Op, events_of, ranges_of
 
@@ -90,6 +90,14 @@ def may_be_gap(ops: Sequence[Op], offset: int, until_ns: int | None = None) -> b
     if offset in _rewritten(ops):
         return True  # nobody knows which of them was there when a broker compacted
     return all(may_be_removed(ops, offset, value, until_ns) for value in _known(ops).values.get(offset, ()))
+
+
+def may_have_a_horizon(ops: Sequence[Op], batch: Batch) -> bool:
+    """Return True if compaction may have written into a batch when its tombstones may go: each log's own time."""
+    if batch.base >= compacted_before(ops) or not has_horizons(ops):
+        return False
+    held = any(is_tombstone(value or "") for _, _, value in batch.records)
+    return held or len(batch.records) <= batch.last - batch.base  # there was one
 
 
 def newest_tombstones(ops: Sequence[Op]) -> Mapping[str, int]:

@@ -54,6 +54,14 @@ def _over(ops: Sequence[Op]) -> Sequence[tuple[int, int]]:
 
 
 @fact
+def has_horizons(ops: Sequence[Op]) -> bool:
+    """Return True if a broker may have written into a batch when its tombstones may go."""
+    setup = setup_of(ops)
+    asked = setup is not None and setup.rules.get("tombstone_horizon") == "yes"
+    return asked or next(iter(events_of(ops, Installed)), None) is not None
+
+
+@fact
 def _by_horizon(ops: Sequence[Op]) -> bool:
     """Return True if every broker had the rule all the time, its clock was right, and its disk was not slow."""
     setup = setup_of(ops)

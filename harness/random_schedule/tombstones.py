@@ -18,8 +18,8 @@ from harness.workload.plan import Clients
 SHARE: Final = 0.6
 # How many of them are.
 SHARES: Final = (0.1, 0.3, 0.6)
-# How long compaction keeps one: not at all, about as long as a cleaning comes after another, or most of a run.
-DELAYS_MS: Final = (0, 20, 100, 400)
+# How long compaction keeps one: hardly, or through several cleanings, or through most of a run.
+DELAYS_MS: Final = (20, 100, 400, 1_000)
 
 
 def with_tombstones(

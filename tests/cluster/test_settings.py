@@ -55,8 +55,9 @@ def test_our_broker_takes_them_in_the_words_of_its_core() -> None:
         "retention_bytes": 9,
         "compact": True,
         "controlled_shutdown_ms": 6,
+        "delete_retention_ms": 5,
     }
-    asked = Settings(message_format=without, unclean_election=True, keys=3, **words)
+    asked = Settings(message_format=without, unclean_election=True, keys=3, tombstones=("m1",), **words)
     assert words | {"message_format": 1, "unclean_election": True} == {
         name: value for name, value in settings_of(asked).items() if name not in SETTINGS
     }

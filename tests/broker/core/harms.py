@@ -358,6 +358,16 @@ def compacts_what_no_follower_has(rules: Rules) -> bool:
     return log.cleans[-1][0] > bench.replica.high_watermark
 
 
+def forgets_a_tombstone_that_was_just_cleaned(rules: Rules) -> bool:
+    """What a reader saw just before the first cleaning is deleted without a trace by the second (KAFKA-4545)."""
+    bench = leader_of(0, isr=(1,), rules=rules, compact=True, compaction_check_ms=1, delete_retention_ms=1_000)
+    bench.request(produce())
+    bench.pass_ms(1)
+    log = bench.replica.log
+    assert isinstance(log, MemoryLog)
+    return log.delays[-1].is_over(None, in_old_file=True)
+
+
 def cannot_begin_where_its_leaders_log_does(rules: Rules) -> bool:
     """A follower's fetcher ends, because its leader's log starts inside a batch (KAFKA-6975)."""
     bench = Bench(rules)

@@ -49,6 +49,7 @@ ABLATIONS = (
     Ablation(change="fence_broker_epoch=no", shows=harms.bounces_unseen),
     Ablation(change="delete_past_high_watermark=yes", shows=harms.deletes_what_no_follower_has),
     Ablation(change="clean_past_high_watermark=yes", shows=harms.compacts_what_no_follower_has),
+    Ablation(change="tombstone_horizon=no", shows=harms.forgets_a_tombstone_that_was_just_cleaned),
     Ablation(change="start_inside_batch=no", shows=harms.cannot_begin_where_its_leaders_log_does),
     Ablation(change="topic_identity=no", shows=harms.keeps_a_deleted_topics_records),
     Ablation(change="idempotence=no", shows=harms.appends_what_is_sent_again),

@@ -75,11 +75,12 @@ def test_kip_320_changed_exactly_the_fences() -> None:
 
 
 def test_kip_380_changed_only_who_sees_a_bounce_the_sessions_topic_identity_and_what_is_compacted() -> None:
-    """Source: KIP-380; KAFKA-9338, KIP-516 and KAFKA-13194, which came under the same name here."""
+    """Source: KIP-380; KAFKA-9338, KIP-516, KIP-534 and KAFKA-13194, which came under the same name here."""
     assert difference("kip320", "kip380") == {
         "clean_past_high_watermark": ("yes", "no"),
         "fence_broker_epoch": ("no", "yes"),
         "fetch_sessions": ("epoch_blind", "fenced"),
+        "tombstone_horizon": ("no", "yes"),
         "topic_identity": ("no", "yes"),
     }
 

@@ -379,11 +379,17 @@ COMPACTION: Final[dict[str, tuple[Pair, ...]]] = {
         "compaction-took-the-newest",
         "compaction-took-the-newest-of-one",
         ("compaction-took-the-newest-of-the-leader", "compaction-lawful"),
+        "tombstones-gone-early",
     ),
     "an older record is there where compaction had left one of its key": (
         ("compaction-undone", "compaction-lawful"),
         "compaction-left-the-older",
         ("compaction-left-the-older-of-two", "compaction-lawful"),
+    ),
+    "what a tombstone deleted is there, and the tombstone is not": (
+        ("tombstones-resurrected", "tombstones-lawful"),
+        ("tombstones-resurrected-on-a-follower", "tombstones-lawful"),
+        ("tombstones-resurrected-on-two", "tombstones-lawful"),
     ),
 }
 

@@ -11,6 +11,9 @@ RUN = "sim-compaction"
 # Of the run's keys: the only record of k0 that is left, and one of k1 that has a newer one. A, the leader, was
 # compacted past that one, B and C up to it.
 NEWEST, OLDER = 17, 18
+# A run in which the tombstone at 1 deletes the record at 0. C, which was away, has the one and not the other.
+TOMBSTONES = "sim-tombstones"
+DELETED, TOMBSTONE = 0, 1
 
 
 def _without(offset: int, *nodes: str) -> Change:
@@ -33,6 +36,15 @@ def _back(node: str, offset: int, of: str) -> Change:
         source = edit.batch_at(of, offset)
         for value in (source["value"], *later):
             edit.put_batch(node, source, **value)
+
+    return change
+
+
+def _delay(ms: int) -> Change:
+    """Return a change in which tombstones were to stay for so long."""
+
+    def change(edit: Edit) -> None:
+        edit.change(edit.lines[0], delete_retention_ms=ms)
 
     return change
 
@@ -67,4 +79,16 @@ COMPACTIONS = [
     plant("compaction-unsaid", RUN, Kind.CHECKPOINT, Kind.HOLE, Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED)(
         _unsaid
     ),
+    plant("tombstones-lawful", TOMBSTONES)(nothing),
+    plant("tombstones-resurrected", TOMBSTONES, Kind.RESURRECTED)(_back("A", DELETED, "C")),
+    plant("tombstones-resurrected-on-a-follower", TOMBSTONES, Kind.RESURRECTED)(_back("B", DELETED, "C")),
+    plant("tombstones-resurrected-on-two", TOMBSTONES, Kind.RESURRECTED)(
+        each_of(_back("A", DELETED, "C"), _back("B", DELETED, "C"))
+    ),
+    plant(
+        "tombstones-gone-early",
+        TOMBSTONES,
+        *(Kind.CHECKPOINT, Kind.HOLE, Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED),
+    )(_delay(100_000)),
+    plant("tombstones-gone-early-lawful", TOMBSTONES)(_delay(10)),
 ]

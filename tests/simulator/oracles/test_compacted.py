@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,17 +41,17 @@ def test_sound_compaction_is_silent_and_leaves_the_newest_of_each_key() -> None:
 
 
 def _takes_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def all_of(original: Any, group: Any, newest: Mapping[str, int], last: int) -> Any:
-        return original(group, dict.fromkeys(newest, 1 << 40), last)
+    def all_of(original: Any, staying: Any, group: Any) -> Any:
+        return original(replace(staying, newest=dict.fromkeys(staying.newest, 1 << 40)), group)
 
-    patch(monkeypatch, cleaner, "_cleaned", all_of)
+    patch(monkeypatch, cleaner._Staying, "of", all_of)
 
 
 def _leaves_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_of(original: Any, group: Any, newest: Mapping[str, int], last: int) -> Any:
-        return original(group, dict.fromkeys(newest, -1), last)
+    def none_of(original: Any, staying: Any, group: Any) -> Any:
+        return original(replace(staying, newest=dict.fromkeys(staying.newest, -1)), group)
 
-    patch(monkeypatch, cleaner, "_cleaned", none_of)
+    patch(monkeypatch, cleaner._Staying, "of", none_of)
 
 
 def _begins_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

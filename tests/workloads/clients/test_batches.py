@@ -9,7 +9,7 @@ from crc32c import crc32c
 
 from harness.logdir.batch import walk
 from harness.logdir.codec import codec_name
-from harness.logdir.records import records_of
+from harness.logdir.records import records_of, sent_digest
 from harness.model import UsageError
 from targets.broker.core.messages import ErrorCode
 from targets.broker.log import split_produced
@@ -70,3 +70,12 @@ def test_blocks_of_an_lz4_frame_do_not_depend_on_each_other() -> None:
     assert b"\x04\x22\x4d\x18" == frame[:4]
     version, independent = frame[4] >> 6, frame[4] & 0x20
     assert (1, 0x20) == (version, independent)
+
+
+def test_tombstone_has_its_key_and_no_value_and_is_known_by_its_header() -> None:
+    (header,) = walk(write_batch([b"k2/~p1.7", b"k2/p1.8"], "none")).headers
+    first, second = records_of(header)
+    assert (b"k2", None, ((b"fencepost", b"k2/~p1.7"),)) == (first.key, first.value, first.headers)
+    assert (b"k2", b"k2/p1.8", ()) == (second.key, second.value, second.headers)
+    assert ["k2/~p1.7", "k2/p1.8"] == [record.value_text for record in (first, second)]
+    assert [sent_digest("k2/~p1.7"), sent_digest("k2/p1.8")] == [record.digest for record in (first, second)]
