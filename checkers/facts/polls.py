@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from checkers.facts.anew import appended_anew
 from checkers.facts.fact import fact
 from checkers.facts.places import places_of
 from checkers.facts.sent import sent_values
@@ -82,7 +83,7 @@ def twice_polled(ops: Sequence[Op]) -> Mapping[str, frozenset[int]]:
     Return the values that polls and final logs together show at more offsets than they were sent to.
 
     What final logs alone show so is left to `contents`; a client that sends again makes such copies lawfully,
-    unless it is idempotent.
+    unless it is idempotent, and the brokers must know its batch again: not once they have lost it.
     """
     setup, sent, places = setup_of(ops), sent_values(ops), places_of(ops)
     found: dict[str, frozenset[int]] = {}
@@ -91,9 +92,17 @@ def twice_polled(ops: Sequence[Op]) -> Mapping[str, frozenset[int]]:
         known, held = sent.get(value), {place.offset for place in places.get(value, ())}
         if known is None or not (once or known.numbered) or not known.appends_max:
             continue
-        if len(held) <= known.appends_max < len(seen | held):
+        if not len(held) <= known.appends_max < len(seen | held):
+            continue
+        if once or len(seen - held) > 1 or not _anew(ops, value, *(seen - held)):
             found[value] = seen | held
     return found
+
+
+def _anew(ops: Sequence[Op], value: str, offset: int) -> bool:
+    """Return True if a record that polls showed at an offset was lost before final logs got it elsewhere."""
+    polled = first_polls(ops)[offset, value]
+    return appended_anew(ops, offset, polled.event.node, polled.ok.index, places_of(ops)[value])
 
 
 @fact

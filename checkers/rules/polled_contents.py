@@ -17,12 +17,16 @@ KINDS: Final = (
     Definition(
         kind=Kind.DUPLICATE,
         formula="|{o : a poll or a final log has v at o}| > |{produce(v) invoked, not failed}|, and final logs "
-        "alone do not show it, if clients send once or v's producer is idempotent",
+        "alone do not show it, if clients send once, or if v's producer is idempotent and no leader lacked the v "
+        "that a poll showed when it appended the v that final logs hold",
         words="Consumers and final logs together show a record at more offsets than clients sent it to. If "
-        "clients may send it again, and its producer is not idempotent, that is at-least-once delivery.",
-        evidence="client: poll, produce; log: batch; runner: setup (sends_once, idempotent)",
+        "clients may send it again, and its producer is not idempotent, that is at-least-once delivery. A broker "
+        "that has lost an idempotent producer's record does not know it again; whether it may be lost, other "
+        "rules judge.",
+        evidence="client: poll, produce; log: batch; broker: append, truncate, recovered; runner: setup "
+        "(sends_once, idempotent)",
         unchecked="",
-        source="Jepsen: kafka, duplicate",
+        source="Jepsen: kafka, duplicate; KIP-98: producers' state is rebuilt from the log",
     ),
     Definition(
         kind=Kind.PHANTOM,

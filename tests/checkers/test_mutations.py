@@ -10,7 +10,7 @@ import pytest
 
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
-from checkers.facts import acked, fates, keepers, losing, proof, uncommitted
+from checkers.facts import acked, anew, fates, keepers, losing, polls, proof, uncommitted
 from checkers.rules import (
     acknowledged,
     committed,
@@ -53,6 +53,9 @@ PARTS: list[tuple[Any, str, Any]] = [
     (uncommitted, "_uncopied", lambda *_: iter(())),
     (read_loss, "_assured", lambda *_: None),
     (read_loss, "twice_polled", lambda *_: {}),
+    (polls, "appended_anew", lambda *_: False),
+    (polls, "appended_anew", lambda *_: True),
+    (anew, "_written_without", lambda *_: True),
     (readers_differ, "_is_excused", lambda *_: False),
     (poll_order, "_back", lambda *_: iter(())),
     (poll_order, "_skips", lambda *_: iter(())),

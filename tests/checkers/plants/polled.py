@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import BROKER, Change, acked, last_read, numbered, outcome, resends
+from tests.checkers.plants.changes import BROKER, Change, acked, last_read, numbered, outcome, replicas_of, resends
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import plant
 from tests.checkers.plants.polls import all_at_end, at_end, final, shown
@@ -58,10 +58,47 @@ def _twice_numbered(edit: Edit) -> None:
     _twice(numbered(resends(edit)))
 
 
+def _unsaid(edit: Edit, *values: str) -> None:
+    """Let the produces of these values have no answer: they may have been appended."""
+    for line in edit.all(Source.CLIENT, "produce", type="ok"):
+        if line["value"]["value"] in values:
+            line["type"], line["value"]["error"] = "info", "no answer"
+            del line["value"]["offset"]
+
+
+def _lost_and_there(offset: int) -> Change:
+    """
+    Return a change in which the first of m2 is also at another offset, as an idempotent client sent it again.
+
+    A consumer is shown m2; then the power takes it, and its leader is replaced.
+    """
+
+    def change(edit: Edit) -> None:
+        numbered(resends(edit))
+        read = last_read(edit)["value"]
+        _unsaid(edit, "m2.0", "m2.1", read["records"][offset][1])
+        shown("m2", "A", 3, position=1)(edit)
+        read["records"][offset][1] = "m2.0"
+        for node in replicas_of(edit):
+            edit.rewrite(node, offset, "m2.0")
+
+    return change
+
+
+def _lost_twice(edit: Edit) -> None:
+    """An idempotent client's record is shown at two offsets, and lost with the power at both."""
+    numbered(resends(edit))
+    poll(edit, acked(edit, "m2"), "A", [[1, "m2.0"], [2, "m2.0"]], 3)
+
+
 CONTENTS = [
     plant("polled-twice", "local-kip101-1", Kind.DUPLICATE)(_twice),
     plant("polled-twice-by-an-idempotent-client", "local-kip101-1", Kind.DUPLICATE)(_twice_numbered),
     plant("polled-twice-lawful", "local-kip101-1")(all_at_end),
+    # The leader that appended it again had lost it; or it was there already as it was appended again, and lost.
+    plant("polled-lost-and-sent-again-lawful", "local-kip101-2", Kind.PERMITTED)(_lost_and_there(4)),
+    plant("polled-sent-again-and-lost", "local-kip101-2", Kind.DUPLICATE, Kind.PERMITTED)(_lost_and_there(0)),
+    plant("polled-twice-and-lost", "local-kip101-2", Kind.DUPLICATE, Kind.PERMITTED)(_lost_twice),
     plant("polled-twice-kafka", "kafka-kip101-2", Kind.DUPLICATE, Kind.PERMITTED)(_twice),
     plant("polled-twice-kafka-lawful", "kafka-kip101-2", Kind.PERMITTED)(all_at_end),
     plant("polled-twice-sim", "sim-clean-8", Kind.DUPLICATE)(_twice),
