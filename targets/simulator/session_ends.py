@@ -16,7 +16,8 @@ from typing import Final
 
 from harness import effect
 from harness.model import Op
-from targets.broker.core.events import Effect, Event, Start
+from targets.broker.core.events import Effect, Event, Received, Start
+from targets.broker.core.messages import CreatePartitionsRequest
 from targets.broker.core.zookeeper import broker_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import PlayTime, depose_controller, note_fault
@@ -45,6 +46,8 @@ STARTS_CONNECTIONS_SHARE: Final = 0.7
 # How often else it is registered without knowing it, and within which time the controller is then deposed.
 UNAWARE_SHARE: Final = 0.2
 UNAWARE_NS: Final = 40 * NS_PER_MS
+# How often a controller that is asked for more partitions does not hear of its next write.
+ADDITIONS_SHARE: Final = 0.35
 DEPOSALS_CALL: Final = "deposals"
 
 
@@ -62,6 +65,7 @@ class SessionEnds:
         self._time = PlayTime(last_line)
         self._world = world
         self._chance = Random(f"session ends {seed}")
+        self._additions = Random(f"additions {seed}")
         world.on_call(CALL, self._draw)
         world.on_call(DEPOSALS_CALL, self._depose)
         world.watchers.append(self._on_step)
@@ -76,8 +80,11 @@ class SessionEnds:
             self._world.zookeeper.ending.clear()
 
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
-        """Have what a process that starts reads end in the middle, now and then."""
+        """Have what a process that starts reads end in the middle, now and then; or the addition of partitions."""
         del effects
+        adds = isinstance(event, Received) and isinstance(event.request, CreatePartitionsRequest)
+        if adds and not self._time.over and self._additions.random() < ADDITIONS_SHARE:
+            self._world.zookeeper.ending[name] = Ending(left=1, writes=True, session=False, silent=True)
         starts = isinstance(event, Start) and self._time.begun and not self._time.over
         if not starts:
             return

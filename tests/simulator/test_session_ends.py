@@ -6,13 +6,15 @@ from functools import partial
 
 from harness.model import OpType
 from targets.broker.core.events import ZkAnswered
+from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.zookeeper import CONTROLLER
+from targets.simulator.caller import Caller, Outcome
 from targets.simulator.play_time import depose_controller
 from targets.simulator.session_ends import EXPIRE, SessionEnds
 from targets.simulator.world import World
 from targets.simulator.zookeeper import Ending
 from tests.simulator.test_administrator import LAST_LINE, step
-from tests.simulator.worlds import IDS, WAIT_S, Ops, cluster, registered
+from tests.simulator.worlds import IDS, TOPIC, WAIT_S, Ops, cluster, registered
 
 SEEDS = range(40)
 
@@ -106,3 +108,25 @@ def test_broker_that_is_elected_and_does_not_hear_of_it_takes_office_all_the_sam
     assert broker is not None
     assert not broker.state.controller.active
     assert stage.world.until(lambda: broker.state.controller.active, WAIT_S)
+
+
+def test_controller_does_not_hear_of_partitions_that_it_adds_now_and_then() -> None:
+    """A lost connection says nothing about the write."""
+    told: dict[ErrorCode, int] = {}
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.ends.listen(step(0))
+        office = stage.world.zookeeper.tree.nodes[CONTROLLER]
+        name = stage.world.name_of(int(office.data))
+        assert name is not None
+        more = MorePartitions(topic=TOPIC, count=2)
+        caller = Caller(stage.world, "client")
+        caller.ask(name, CreatePartitionsRequest(topics=(more,), timeout_ms=100), 10**9, partial(_note, told))
+        stage.world.run(0.1)
+    assert {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT} <= told.keys()
+
+
+def _note(told: dict[ErrorCode, int], outcome: Outcome) -> None:
+    if isinstance(outcome.response, TopicErrors):
+        ((_, error, _),) = outcome.response.errors
+        told[error] = told.get(error, 0) + 1
