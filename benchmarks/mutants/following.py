@@ -75,12 +75,7 @@ MUTANTS: Final = (
         category=Category.MANY,
         sentence="A follower whose request got no answer asks no more.",
         breaks="Kafka's AbstractFetcherThread: it tries again after a back-off",
-        edits=(
-            (
-                '        core.after_ms(("fetch-retry",',
-                '        if error is not None:\n            core.after_ms(("fetch-retry",',
-            ),
-        ),
+        edits=(("    proceed(core, replica)\n\n\ndef _waits(", "\n\ndef _waits("),),
     ),
     Mutant(
         name="fallback-is-the-log-end",

@@ -43,6 +43,29 @@ def test_event_has_left_when_emit_returns(listener: socket.socket) -> None:
     witness.close()
 
 
+def test_events_of_a_step_are_a_line_each_in_their_order(listener: socket.socket) -> None:
+    witness = Witness("A", listener.getsockname(), "s3cret")
+    taken, _ = listener.accept()
+    taken.settimeout(limits.CONDITION_WAIT_S_MAX)
+    with taken, taken.makefile("rb") as lines:
+        lines.readline()
+        witness.emit_all([("append", {"base": 0}), ("elected", {"leader": 1}), ("append", {"base": 2})])
+        expected = [("A", "append", {"base": 0}), ("A", "elected", {"leader": 1}), ("A", "append", {"base": 2})]
+        assert expected == [told(lines.readline()) for _ in range(3)]
+    witness.close()
+
+
+def test_log_has_the_events_of_a_step_in_one_record_without_those_of_every_record(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "fencepost.broker")
+    witness = Witness("A", None)
+    witness.emit_all([("elected", {"leader": 1}), ("append", {"base": 0}), ("follower", {"epoch": 2})])
+    witness.emit_all([("append", {"base": 1})])
+    (record,) = caplog.records
+    assert ["elected", "follower"] == [json.loads(line)["f"] for line in record.message.splitlines()]
+
+
 def test_collector_that_is_gone_ends_the_events_and_not_the_broker(
     listener: socket.socket, caplog: pytest.LogCaptureFixture
 ) -> None:

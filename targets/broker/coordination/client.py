@@ -32,12 +32,11 @@ from kazoo.retry import KazooRetry
 
 from targets.broker.coordination.handler import OneQueueHandler, rest
 from targets.broker.coordination.multi_read import READS_TOGETHER_MAX, read_together
+from targets.broker.coordination.multi_write import write_together
 from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
 from targets.broker.core.zookeeper import (
-    ZkCheck,
     ZkChildren,
     ZkCreate,
-    ZkDelete,
     ZkDone,
     ZkError,
     ZkExists,
@@ -47,7 +46,6 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkOp,
     ZkResult,
-    ZkSet,
     ZkSync,
 )
 
@@ -185,23 +183,9 @@ class Coordination:
                 self._client.sync_async(path)
             case ZkCreate():
                 # kazoo's own create passes its answer through the queue twice, behind later reads.
-                self._multi((op,))
+                write_together(self._client, (op,))
             case ZkMulti(ops=parts):
-                self._multi(parts)
-
-    def _multi(self, parts: Sequence[ZkCreate | ZkSet | ZkDelete | ZkCheck]) -> None:
-        transaction = self._client.transaction()
-        for part in parts:
-            match part:
-                case ZkCreate(path=path, data=data, ephemeral=ephemeral):
-                    transaction.create(path, data, ephemeral=ephemeral)
-                case ZkSet(path=path, data=data, version=version):
-                    transaction.set_data(path, data, version)
-                case ZkDelete(path=path, version=version):
-                    transaction.delete(path, version)
-                case ZkCheck(path=path, version=version):
-                    transaction.check(path, version)
-        transaction.commit_async()
+                write_together(self._client, parts)
 
     def _watch(self, path: str) -> Callable[[WatchedEvent], None]:
         """Return one callback for each path: kazoo then recognises a watch that is set and fires it once."""

@@ -8,7 +8,7 @@ journal; side by side most of them share one. Nobody sees that it is later: what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final, Protocol
@@ -54,15 +54,18 @@ class Together:
             self.is_open = False
             waiting, self._waiting = [*self._waiting.values()], {}
             if len(waiting) > 1:
-                with ThreadPoolExecutor(min(THREADS_MAX, len(waiting)), "flushes") as threads:
-                    for _ in threads.map(_settle, waiting, chunksize=1):
+                most = -(-len(waiting) // THREADS_MAX)
+                shares = [waiting[first : first + most] for first in range(0, len(waiting), most)]
+                with ThreadPoolExecutor(len(shares), "flushes") as threads:
+                    for _ in threads.map(_settle, shares):
                         pass
             else:
-                for one in waiting:
-                    one.settle()
+                _settle(waiting)
             for one in waiting:
                 one.report()
 
 
-def _settle(waits: Waits) -> None:
-    waits.settle()
+def _settle(share: Sequence[Waits]) -> None:
+    """Settle one after another: a task for each file would cost more than its write."""
+    for waits in share:
+        waits.settle()
