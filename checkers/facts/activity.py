@@ -62,7 +62,7 @@ def activity_of(ops: Sequence[Op]) -> Activity:
         records_sent=counts.records_sent,
         bytes_sent=counts.bytes_sent,
         replicas_moved=counts.replicas_moved,
-        recreated=sum(made - 1 for made in counts.created.values()),
+        recreated=sum(max(0, made - 1) for made in (counts.created | counts.begun).values()),
     )
 
 
@@ -124,6 +124,7 @@ class Counts:
         bytes_sent: the bytes of their values.
         replicas_moved: the number of replicas that left their partition.
         created: how often each topic was created by a client that was told so: again only after a deletion.
+        begun: how often ZooKeeper showed the first state of each topic: also of those that no client was told of.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -140,6 +141,7 @@ class Counts:
     coverage: Mapping[str, int] = field(default_factory=dict)
     replicas_moved: int = 0
     created: Counter[str] = field(default_factory=Counter)
+    begun: Counter[str] = field(default_factory=Counter)
     # The replicas that each partition has, but those of topics that come and go: another topic's are others.
     _replicas: dict[str, frozenset[str | None]] = field(default_factory=dict)
     _standing: list[_Rule] = field(default_factory=list)
@@ -166,8 +168,9 @@ class Counts:
                 self.bit[_KILLS] += op.type is OpType.OK
             case OfLink() as event:
                 self._add_link(op.f, event)
-            case LeaderAndIsr(epoch=epoch):
+            case LeaderAndIsr(topic=topic, partition=partition, epoch=epoch, zk_version=zk_version):
                 self.epochs.add(epoch)
+                self.begun[topic] += (partition, zk_version) == (0, 0)
             case Produce(acks=-1, name=name) if op.type is OpType.OK and name not in FINAL_RECORDS:
                 self.acked += 1
             case Step(skipped=str(why)) if why:

@@ -39,7 +39,8 @@ class Activity:
         records_sent: records of all producers that were acknowledged, whatever their acks.
         bytes_sent: the bytes of their values.
         replicas_moved: replicas that left a partition because it was moved, as ZooKeeper showed it.
-        recreated: topics that were created again after they had been deleted, each as often as that.
+        recreated: topics that were created again after they had been deleted, each as often as that, by what
+            clients were told or ZooKeeper showed, whichever is more.
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)

@@ -153,3 +153,14 @@ def test_topic_is_created_again_when_a_client_is_told_so_once_more() -> None:
         )
     )
     assert 2 == found.recreated
+
+
+def test_topic_that_came_again_unknown_to_its_client_is_counted_by_its_first_state() -> None:
+    def state(topic: str, partition: int, zk_version: int) -> tuple[Source, OpType, str, dict[str, Any]]:
+        value = {"topic": topic, "partition": partition, "zk_version": zk_version}
+        return Source.ZOOKEEPER, OpType.INFO, "leaderAndISR", value
+
+    told = topic_op("create-topic", OpType.OK, "temp")
+    shown = [("log", 0, 0), ("temp", 0, 0), ("temp", 1, 0), ("temp", 0, 3), ("temp", 0, 0), ("temp", 0, 0)]
+    assert 2 == activity_of(ops_of(told, *(state(*each) for each in shown))).recreated
+    assert 3 == activity_of(ops_of(*[told] * 4, *(state(*each) for each in shown))).recreated
