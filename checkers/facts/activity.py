@@ -14,7 +14,9 @@ from typing import Final
 from checkers.facts.fact import fact
 from harness.effect import Effect, nature_of
 from harness.events import (
+    Assigned,
     ClientKilled,
+    CreateTopic,
     Heal,
     Injection,
     LeaderAndIsr,
@@ -23,6 +25,7 @@ from harness.events import (
     OfLink,
     Poll,
     Produce,
+    Setup,
     Step,
     World,
 )
@@ -58,6 +61,8 @@ def activity_of(ops: Sequence[Op]) -> Activity:
         records_read=counts.records_read,
         records_sent=counts.records_sent,
         bytes_sent=counts.bytes_sent,
+        replicas_moved=counts.replicas_moved,
+        recreated=sum(max(0, made - 1) for made in (counts.created | counts.begun).values()),
     )
 
 
@@ -117,6 +122,9 @@ class Counts:
         records_read: the number of records that they showed, each as often as it was shown.
         records_sent: the number of acknowledged records.
         bytes_sent: the bytes of their values.
+        replicas_moved: the number of replicas that left their partition.
+        created: how often each topic was created by a client that was told so: again only after a deletion.
+        begun: how often ZooKeeper showed the first state of each topic: also of those that no client was told of.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -131,6 +139,11 @@ class Counts:
     virtual_ns: int = 0
     skipped: int = 0
     coverage: Mapping[str, int] = field(default_factory=dict)
+    replicas_moved: int = 0
+    created: Counter[str] = field(default_factory=Counter)
+    begun: Counter[str] = field(default_factory=Counter)
+    # The replicas that each partition has, but those of topics that come and go: another topic's are others.
+    _replicas: dict[str, frozenset[str | None]] = field(default_factory=dict)
     _standing: list[_Rule] = field(default_factory=list)
     # Nemeses that heal, or that have no effect: they prove nothing by taking effect.
     _harmless: set[str] = field(default_factory=set)
@@ -155,12 +168,19 @@ class Counts:
                 self.bit[_KILLS] += op.type is OpType.OK
             case OfLink() as event:
                 self._add_link(op.f, event)
-            case LeaderAndIsr(epoch=epoch):
+            case LeaderAndIsr(topic=topic, partition=partition, epoch=epoch, zk_version=zk_version):
                 self.epochs.add(epoch)
+                self.begun[topic] += (partition, zk_version) == (0, 0)
             case Produce(acks=-1, name=name) if op.type is OpType.OK and name not in FINAL_RECORDS:
                 self.acked += 1
             case Step(skipped=str(why)) if why:
                 self.skipped += 1
+            case Setup() as setup:
+                self._replicas = _replicas_of(setup)
+            case Assigned(topic=topic, partition=partition, replicas=replicas):
+                self._add_assigned(f"{topic}-{partition}", frozenset(replicas))
+            case CreateTopic(topic=topic) if op.type is OpType.OK:
+                self.created[topic] += 1
             case Poll(records=records) if op.type is OpType.OK:
                 self.polls += 1
                 self.records_read += len(records or ())
@@ -176,6 +196,12 @@ class Counts:
     def bitten(self) -> bool:
         """Whether a fault took effect that can break something."""
         return any(number for kind, number in self.bit.items() if kind not in self._harmless)
+
+    def _add_assigned(self, name: str, replicas: frozenset[str | None]) -> None:
+        """Count who is no replica any more: on its way a partition is on its old and its new nodes."""
+        if name in self._replicas:
+            self.replicas_moved += len(self._replicas[name] - replicas)
+            self._replicas[name] = replicas
 
     def _add_world(self, world: World) -> None:
         self.steps, self.virtual_ns, self.coverage = world.steps, world.virtual_ns, world.coverage or {}
@@ -200,3 +226,15 @@ class Counts:
             gone = next((rule for rule in self._standing if rule in undone), None)
             if gone is not None:
                 self._standing.remove(gone)
+
+
+def _replicas_of(setup: Setup) -> dict[str, frozenset[str | None]]:
+    """Return the replicas of the partitions that last, by name."""
+    found: dict[str, frozenset[str | None]] = {
+        f"{setup.topic}-{partition}": frozenset(setup.replicas)
+        for partition in range(setup.partition, setup.partition + setup.partitions)
+    }
+    for name, nodes in (setup.further or {}).items():
+        if name not in (setup.removed or ()):
+            found[name] = frozenset(nodes)
+    return found

@@ -187,7 +187,7 @@ def ever_assigned(ops: Sequence[Op]) -> frozenset[str]:
 
 def moved_away(ops: Sequence[Op], node: str, index: int) -> bool:
     """Return True if the partition was on other nodes by then; the watch may show it a little later."""
-    moves = events_of(ops, Assigned)
+    moves = [*events_of(ops, Assigned)]
     before = [event for op, event in moves if op.index < index][-1:]
     after = [event for op, event in moves if op.index > index][:1]
     return any(node not in event.replicas for event in (*before, *after))

@@ -38,6 +38,9 @@ class Activity:
         records_read: records that they showed, each as often as it was shown.
         records_sent: records of all producers that were acknowledged, whatever their acks.
         bytes_sent: the bytes of their values.
+        replicas_moved: replicas that left a partition because it was moved, as ZooKeeper showed it.
+        recreated: topics that were created again after they had been deleted, each as often as that, by what
+            clients were told or ZooKeeper showed, whichever is more.
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)
@@ -52,6 +55,8 @@ class Activity:
     records_read: int = 0
     records_sent: int = 0
     bytes_sent: int = 0
+    replicas_moved: int = 0
+    recreated: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

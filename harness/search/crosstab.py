@@ -8,7 +8,7 @@ hang, rank below losses and divergence, which any target can show.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.model import Kind, Verdict
-from harness.run.result import RunResult
+from harness.run.result import Activity, RunResult
 
 # The kind of a run is the first of these that was found in it.
 _WORST_FIRST: Final = (
@@ -132,6 +132,21 @@ class Comparison:
             bit.update(result.activity.bit)
         return {name: (asked[name], bit[name]) for name in sorted(asked.keys() | bit.keys())}
 
+    @property
+    def done(self) -> dict[str, tuple[int, int]]:
+        """What came about on each side: what -> (how often on ours, how often on theirs)."""
+
+        def both(of: Callable[[Activity], int]) -> tuple[int, int]:
+            ours, theirs = (sum(of(each.activity) for each in self.results(side)) for side in ("ours", "theirs"))
+            return ours, theirs
+
+        return {
+            "elections": both(lambda activity: activity.elections),
+            "acknowledged": both(lambda activity: activity.acked),
+            "replicas moved": both(lambda activity: activity.replicas_moved),
+            "topics created again": both(lambda activity: activity.recreated),
+        }
+
     def summary(self, commands: Mapping[int, Mapping[str, str]]) -> dict[str, Any]:
         """Return the comparison as JSON data; commands are seed -> side -> command that plays it again."""
         return {
@@ -148,12 +163,7 @@ class Comparison:
                 side: {name: {"tried": tried, "bit": bit} for name, (tried, bit) in self.faults(side).items()}
                 for side in ("ours", "theirs")
             },
-            "elections": {
-                side: sum(t.activity.elections for t in self.results(side)) for side in ("ours", "theirs")
-            },
-            "acknowledged": {
-                side: sum(t.activity.acked for t in self.results(side)) for side in ("ours", "theirs")
-            },
+            **{name: dict(zip(("ours", "theirs"), counts, strict=True)) for name, counts in self.done.items()},
             "seconds": {side: round(sum(t.seconds for t in self.results(side)), 1) for side in ("ours", "theirs")},
             "differing": [
                 {
@@ -199,6 +209,9 @@ def _faults(found: Comparison) -> Table:
     for name in sorted(ours.keys() | theirs.keys()):
         table.add_row(name, _share(ours.get(name)), _share(theirs.get(name)))
     table.add_row("all", _share(_all(ours)), _share(_all(theirs)))
+    table.add_section()
+    for name, counts in found.done.items():
+        table.add_row(name, *map(str, counts))
     return table
 
 

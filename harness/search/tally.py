@@ -26,6 +26,7 @@ class Tally:
         asked: the number of requested faults by kind.
         bit: the number of faults that took effect by kind.
         polls, records_read, records_sent, bytes_sent: what clients did, as in Activity.
+        replicas_moved, recreated: what moves and re-creations came about, as in Activity.
         skipped: steps that were not applicable when their turn came.
         coverage: how often the simulated cores did each kind of thing.
         findings: the results with a finding.
@@ -40,6 +41,8 @@ class Tally:
     records_read: int = 0
     records_sent: int = 0
     bytes_sent: int = 0
+    replicas_moved: int = 0
+    recreated: int = 0
     skipped: int = 0
     coverage: Counter[str] = field(default_factory=Counter)
     findings: list[RunResult] = field(default_factory=list)
@@ -62,6 +65,8 @@ class Tally:
         self.records_read += done.records_read
         self.records_sent += done.records_sent
         self.bytes_sent += done.bytes_sent
+        self.replicas_moved += done.replicas_moved
+        self.recreated += done.recreated
         self.skipped += done.skipped
         self.coverage.update(done.coverage)
         self.elections += done.elections

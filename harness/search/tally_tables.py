@@ -69,6 +69,11 @@ def print_tally(tally: Tally, console: Console, *, wall_s: float) -> None:
         f"{tally.elections} elections, {tally.acked} records acknowledged by all, {tally.skipped} steps skipped "
         "as not applicable"
     )
+    if tally.replicas_moved or tally.recreated:
+        say(
+            console,
+            f"{tally.replicas_moved} replicas moved away, {tally.recreated} topics created again after a deletion",
+        )
     if tally.polls:
         seconds = tally.virtual_s or tally.seconds or 1.0
         rates = (tally.polls, tally.records_read, tally.records_sent, tally.bytes_sent)

@@ -12,6 +12,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.model import EXIT_CODES, ORACLES, Verdict
+from harness.scenario.text import text_of
 from harness.search.chaos import Limit
 from harness.search.pairing import Pairing
 from harness.search.random_runs import SIM, RandomRuns
@@ -151,6 +152,24 @@ def test_comparison_plays_seeds_from_the_first_on(
     assert [(["kafka:0.10.2.2", "broker:hw"], range(5, 25))] == compared
 
 
+def test_comparison_draws_the_chosen_faults_and_clients_for_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+
+    def compare(pairing: Pairing, *_: object) -> int:
+        drawn.extend(text_of(runs.spec(5).scenario) for runs in pairing.runs.values())
+        return 0
+
+    monkeypatch.setattr("harness.cli.run.compare", compare)
+    words = ("--workload", "topics", "--nemesis", "kill,move-away")
+    run(tmp_path, "--target", "kafka:3.9.1", "--compare-with", "kip380", *words)
+    theirs, ours = drawn
+    assert theirs == ours
+    assert "churner n1 temp" in ours
+    assert "move-away" in ours
+
+
 def test_limit_is_what_the_options_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[Limit] = []
 
@@ -179,7 +198,7 @@ def test_limit_is_what_the_options_say(tmp_path: Path, monkeypatch: pytest.Monke
     ("--compare-with", "hw"),
     ("--compare-with", "kip999", "--host", "local"),
     ("--compare-with", "hw", "--host", "local", "--time", "5"),
-    ("--compare-with", "hw", "--host", "local", "--nemesis", "kill"),
+    ("--compare-with", "hw", "--host", "local", "--nemesis", "gremlin"),
     ("--compare-with", "hw", "--host", "local", "--stop-at-first"),
     ("--seeds", "5", "--schedule", "x.txt"),
     ("--protocol", "kip999"),

@@ -72,6 +72,22 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
 
 
 @exhaustive
+def test_partitions_move_and_topics_come_again_on_both(tmp_path: Path) -> None:
+    """Source: KIP-455 and KIP-516, Motivation: nothing that was acknowledged is lost by either."""
+    newest = "3.9.1"
+    fetch([release_of(newest)], cache_dir(), default_source(), print)
+    words = ["run", "--host", "local", "--target", f"kafka:{newest}", "--compare-with", "kip380"]
+    words += ["--workload", "topics", "--nemesis", "all,move-away", "--seed", "2", "--results", str(tmp_path)]
+    main(words)
+    (folder,) = tmp_path.glob("conform-*")
+    summary = json.loads((folder / "summary.json").read_text())
+    assert {"ours": 0, "theirs": 0} == summary["invalid"]
+    for side in ("ours", "theirs"):
+        assert summary["faults"][side]["move-away"]["bit"] > 0
+        assert summary["replicas moved"][side] > 0
+
+
+@exhaustive
 def test_time_on_a_release_ends_with_a_tally_of_what_was_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,12 +46,22 @@ def cluster(**state: Any) -> Any:
     session = found.pop("office_session", 1)
     found |= {"isr": lambda: frozenset(isr), "ids": dict.fromkeys(ids), "replicas": ("A", "B", "C")}
     gone = {*found["down"], *found["zombies"]}
+    wanted, moving = found.pop("wanted", "ABC"), found.pop("moving", False)
     found["zookeeper_view"] = SimpleNamespace(
-        registered=lambda name: int(name not in gone), controller=lambda: controller, office=lambda: session
+        registered=lambda name: int(name not in gone),
+        controller=lambda: controller,
+        office=lambda: session,
+        wanted=lambda *_: tuple(wanted),
     )
     found.setdefault("host", SimpleNamespace(lacks=lambda _: "", unfit=lambda *_: ""))
     found["naming"] = lambda _: nullcontext()
-    found["named"] = SimpleNamespace(leader=found["leader"], isr=found["isr"], replicas=found["replicas"])
+    found["named"] = SimpleNamespace(
+        leader=found["leader"],
+        isr=found["isr"],
+        replicas=found["replicas"],
+        place=("log", 0),
+        is_moving=lambda: moving,
+    )
     return SimpleNamespace(**found)
 
 
@@ -74,6 +84,8 @@ def cluster(**state: Any) -> Any:
     ("hold requests Fetch A -> *", {}),
     ("produce m1 acks=all meanwhile", {"down": {"A", "B", "C"}}),
     ("pass 3ms", {"down": {"A"}}),
+    ("move-away A", {}),
+    ("move-away A", {"moving": True}),
     ("kill A", {"zookeeper": OUT}),
     ("partition-isolate A", {"zookeeper": OUT}),
     ("zookeeper-back A", {"zookeeper": OUT, "cut": {"A", "B", "C"}}),
@@ -87,6 +99,8 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("kill A", {"down": {"A"}}, "A is down"),
     ("power-loss A B", {"down": {"B"}}, "B is down"),
     ("restart A", {}, "A is not down"),
+    ("move-away A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("move-away D", {}, "it is no replica of the partition, which has A, B, C"),
     ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from ZooKeeper"),
     ("restart A", {"down": {"A"}, "cut": {"A"}}, "A is cut from ZooKeeper"),
     ("restart A", {"down": {"A"}, "zookeeper": OUT}, "ZooKeeper answers nobody"),
@@ -121,6 +135,8 @@ def test_step_makes_none_and_says_why(step: str, state: dict[str, Any], reason: 
 @pytest.mark.parametrize(("state", "reason"), [
     ({"in_sync": "ABC"}, ""),
     ({"in_sync": "ABC", "paused": {"B"}}, ""),
+    ({"in_sync": "ABD", "wanted": "ABD"}, ""),
+    ({"in_sync": "ABC", "wanted": "ABD"}, "D down, not registered or not in the ISR"),
     ({"in_sync": "AB"}, "C down, not registered or not in the ISR"),
     ({"in_sync": "ABC", "down": {"A"}, "office": "D"}, "A down, not registered or not in the ISR"),
     ({"in_sync": "ABC", "zombies": {"A": None}, "office": "D"}, "A down, not registered or not in the ISR"),
@@ -164,3 +180,10 @@ def test_node_that_is_paused_and_not_suspended_cannot_wake() -> None:
     able = SimpleNamespace(lacks=lambda _: "", unfit=lambda *_: "")
     paused = cluster(host=able, paused={"A"}, in_force=InForce())
     assert "A is not suspended" == why_not(read("wake A"), paused, links, NEMESES)
+
+
+@pytest.mark.parametrize("step", ["move-away A", "move-back A"])
+def test_second_move_waits_for_the_first_where_apache_kafka_would_not_read_it(step: str) -> None:
+    moving = cluster(moving=True)
+    assert "a move is in progress" == why_not(read(step), moving, Links(), NEMESES, alike=True)
+    assert "a move is in progress" != why_not(read(step), moving, Links(), NEMESES)

@@ -82,3 +82,12 @@ def test_nothing_played_is_a_table_of_nothing() -> None:
     console = Console(record=True, width=120)
     print_comparison(Comparison(ours="o", theirs="t", pairs=[]), console)
     assert "–" in console.export_text()
+
+
+def test_what_came_about_is_counted_on_each_side() -> None:
+    moved = replace(result_of(Verdict.VALID), activity=Activity(replicas_moved=2, recreated=3))
+    found = Comparison(ours="o", theirs="t", pairs=[Pair(ours=moved, theirs=result_of(Verdict.VALID))] * 2)
+    assert {"replicas moved": (4, 0), "topics created again": (6, 0), "elections": (0, 6)}.items() <= (
+        found.done.items()
+    )
+    assert {"ours": 4, "theirs": 0} == found.summary({})["replicas moved"]

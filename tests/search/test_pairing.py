@@ -203,3 +203,19 @@ def test_comparison_that_a_full_disk_does_not_store_is_printed_and_unknown(
     assert EXIT_CODES["unknown"] == code
     assert "seed-0-hw: not stored: OSError: [Errno 28] No space left on device" in text
     assert "0 seeds on both" in text
+
+
+def test_comparison_of_other_clients_or_faults_has_a_folder_of_its_own() -> None:
+    plain = pairing_on("local")
+    other = Pairing(
+        runs={
+            side: replace(runs, workload="topics", nemeses=("all", "move-away"))
+            for side, runs in plain.runs.items()
+        }
+    )
+    assert ("conform-kafka-0.10.2.2-hw", "conform-kafka-0.10.2.2-hw-topics-move-away") == (
+        plain.folder,
+        other.folder,
+    )
+    assert {"workload": "topics", "nemeses": "all,move-away"}.items() <= other.about().items()
+    assert not {"workload", "nemeses"} & plain.about().keys()

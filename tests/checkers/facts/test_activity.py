@@ -113,3 +113,54 @@ def test_polls_that_were_answered_are_counted_with_their_records() -> None:
     ]
     found = activity_of(ops_of(*polls))
     assert (2, 3) == (found.polls, found.records_read)
+
+
+def assigned(topic: str, *nodes: str) -> tuple[Source, OpType, str, dict[str, Any]]:
+    return Source.ZOOKEEPER, OpType.INFO, "assigned", {"topic": topic, "partition": 0, "replicas": list(nodes)}
+
+
+def topic_op(f: str, type_: OpType, topic: str) -> tuple[Source, OpType, str, dict[str, Any]]:
+    return Source.CLIENT, type_, f, {"topic": topic}
+
+
+def test_replica_is_moved_once_its_partition_is_without_it() -> None:
+    """On its way a partition is on both; an order of the same nodes is an election on Apache Kafka."""
+    head = {"topic": "log", "replicas": ["A", "B"], "further": {"orders-0": ["B", "C"]}, "churned": ["temp"]}
+    found = activity_of(
+        ops_of(
+            (Source.RUNNER, OpType.INFO, "setup", head),
+            assigned("log", "B", "A"),
+            assigned("log", "B", "C", "A"),
+            assigned("log", "B", "C"),
+            assigned("orders", "A"),
+            assigned("temp", "A"),
+            assigned("temp", "B"),
+        )
+    )
+    assert 3 == found.replicas_moved
+
+
+def test_topic_is_created_again_when_a_client_is_told_so_once_more() -> None:
+    found = activity_of(
+        ops_of(
+            topic_op("create-topic", OpType.OK, "temp"),
+            topic_op("create-topic", OpType.FAIL, "temp"),
+            topic_op("delete-topic", OpType.OK, "temp"),
+            topic_op("create-topic", OpType.INFO, "temp"),
+            topic_op("create-topic", OpType.OK, "temp"),
+            topic_op("create-topic", OpType.OK, "spare"),
+            topic_op("create-topic", OpType.OK, "temp"),
+        )
+    )
+    assert 2 == found.recreated
+
+
+def test_topic_that_came_again_unknown_to_its_client_is_counted_by_its_first_state() -> None:
+    def state(topic: str, partition: int, zk_version: int) -> tuple[Source, OpType, str, dict[str, Any]]:
+        value = {"topic": topic, "partition": partition, "zk_version": zk_version}
+        return Source.ZOOKEEPER, OpType.INFO, "leaderAndISR", value
+
+    told = topic_op("create-topic", OpType.OK, "temp")
+    shown = [("log", 0, 0), ("temp", 0, 0), ("temp", 1, 0), ("temp", 0, 3), ("temp", 0, 0), ("temp", 0, 0)]
+    assert 2 == activity_of(ops_of(told, *(state(*each) for each in shown))).recreated
+    assert 3 == activity_of(ops_of(*[told] * 4, *(state(*each) for each in shown))).recreated

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from checkers.facts.copies import copies_of
 from checkers.facts.fates import Cause, End, fates_of
 from harness.model import OpType, Source
 from tests.checkers.golden import RECORDS
-from tests.checkers.story import Story
+from tests.checkers.story import TOPIC, Story
 
 
 def end_of(story: Story, node: str) -> End | None:
@@ -58,3 +60,27 @@ def test_failed_flush_and_lost_disk_take_what_they_say() -> None:
     assert disk is not None
     assert ("as its flush failed" in flush.text, "with its disk" in disk.text) == (True, True)
     assert (Cause.POWER, Cause.POWER) == (flush.cause, disk.cause)
+
+
+@pytest.mark.parametrize(("shown", "cause"), [
+    ("before", Cause.MOVED),
+    ("after", Cause.MOVED),
+    ("never", Cause.VANISHED),
+])  # fmt: skip
+def test_replica_that_was_moved_away_is_deleted_whenever_the_watch_shows_the_move(
+    shown: str, cause: Cause
+) -> None:
+    """A broker is told to delete it once ZooKeeper has the new replicas; the watch may read them later still."""
+    story = copied()
+
+    def moves() -> None:
+        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "assigned", **TOPIC, replicas=["A"])
+
+    if shown == "before":
+        moves()
+    story.broker("B", "stopped")
+    if shown == "after":
+        moves()
+    end = end_of(story, "B")
+    assert end is not None
+    assert cause is end.cause
