@@ -18,13 +18,21 @@ from targets.broker.core.messages import (
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import patch, post, replica_of, sentence_of, watched
-from tests.simulator.worlds import TP
+from tests.simulator.worlds import TP, state
 
 
 def lead(world: World, leader: str, epoch: int, **fields: Any) -> LeaderAndIsrRequest:
     """Return the controller's command that this node leads; fields change the request."""
     ids = tuple(world.ids[name] for name in ("A", "B", "C"))
-    part = LeaderAndIsr(tp=TP, leader=world.ids[leader], leader_epoch=epoch, isr=ids, zk_version=1, replicas=ids)
+    part = LeaderAndIsr(
+        tp=TP,
+        leader=world.ids[leader],
+        leader_epoch=epoch,
+        isr=ids,
+        zk_version=1,
+        replicas=ids,
+        topic_id=state(world).topic_id,
+    )
     request = LeaderAndIsrRequest(
         controller_id=world.ids["C"], controller_epoch=1, ack_timeout_ms=1, is_init=False, partitions=(part,)
     )
