@@ -51,6 +51,12 @@ ABLATIONS: Final = (
     "forget_follower_ends=no",
     "fence_broker_epoch=no",
     "returning_leader=resumes",
+    "topic_identity=no",
+    "idempotence=no",
+    "delete_past_high_watermark=yes",
+    "clean_past_high_watermark=yes",
+    "start_inside_batch=no",
+    "epoch_trim=up_to_start",
 )
 LADDER: Final = ("hw", "kip101", "kip101-text", "kip279", "kip279-2.0.1", "kip320")
 VARIANTS: Final = (*LADDER, *(f"{PROTOCOL}+{change}" for change in ABLATIONS))

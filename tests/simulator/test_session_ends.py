@@ -30,7 +30,8 @@ class Stage:
         self.world.watchers.append(self._note)
         self.ends = SessionEnds(self.world, seed, LAST_LINE)
 
-    def _note(self, name: str, event: object, _: object) -> None:
+    def _note(self, name: str, event: object, effects: object) -> None:
+        del effects
         broker = self.world.nodes[name].broker
         if isinstance(event, ZkAnswered) and broker is not None:
             self.late += event.session not in (0, broker.state.session) and broker.state.session != 0

@@ -3,7 +3,8 @@ The operator's node: who asks for something drops nothing that others asked for,
 
 What stands in the node is read here anew, as it was written. The controller alone takes: first reassignments,
 which it notes with their topics in the same write, then the partitions that are to go, and at last elections and
-brokers that leave. What cannot be done is left out, as nobody waits for an answer.
+brokers that leave. What cannot be done is left out, as nobody waits for an answer: of a topic that the write does
+not touch, the controller may have read that it is not there, though by then it is there again.
 Source:  Kafka Replication Design V3, Paths 5 and 6, F; targets/broker/core/wishes.py.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from targets.broker.core.messages import TopicPartition
 
-# A topic's partitions, and what each has or is to have; None for a topic that is not there.
+# A topic's partitions, and what each has or is to have; None for a topic of which nothing is known.
 Placed = Callable[[str], Mapping[int, frozenset[tuple[int, ...]]] | None]
 
 
@@ -61,7 +62,7 @@ def taken(was: Asked, now: Asked, placed: Placed) -> Iterator[tuple[TopicPartiti
     Yield what the controller took out of the node and did not do, or took along with what it did.
 
     Args:
-        placed: the topics as they stand after the write.
+        placed: the topics as they stand after the write, None for one that the write does not touch.
     """
     if not was.moves and not was.removals:
         return  # elections and who leaves: its reading decides about them

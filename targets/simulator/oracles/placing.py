@@ -118,7 +118,9 @@ class Placing:
             if part.path == ELECTIONS and not isinstance(part, ZkCheck):
                 self._asked = read_asked(None if isinstance(part, ZkDelete) else part.data)
                 takes = any(isinstance(each, ZkCheck) and each.path == CONTROLLER_EPOCH for each in parts)
-                for tp, text in taken(asked, self._asked, self._placed) if takes else dropped(asked, self._asked):
+                placed = {topic: self._placed(topic) for each in parts if (topic := _set(each)) is not None}
+                wrong = taken(asked, self._asked, placed.get) if takes else dropped(asked, self._asked)
+                for tp, text in wrong:
                     self._wrong(writer, tp, text)
 
     def _know(self, topic: str, now: Topic) -> None:
@@ -166,6 +168,11 @@ def _topic_of(path: str) -> str | None:
     """Return the topic whose node has this path, None if none has."""
     above, _, name = path.rpartition("/")
     return name if above == BROKER_TOPICS else None
+
+
+def _set(part: ZkWrite) -> str | None:
+    """Return the topic whose node is written, None if none is."""
+    return _topic_of(part.path) if isinstance(part, ZkSet) else None
 
 
 def _is_of_topics(path: str) -> bool:

@@ -141,6 +141,16 @@ def test_operator_may_write_what_he_likes_but_for_what_others_asked() -> None:
     assert "an operator drops the move of temp-0, which another operator asked for." == room.said
 
 
+def test_what_is_taken_out_of_a_topic_that_is_not_written_may_have_been_gone() -> None:
+    """Seed 86: a topic was deleted when the controller read, and there again when it wrote."""
+    room = Room()
+    room.asks(Wishes(removals=(T2,), moves={T0: BC}))
+    session = room.world.zookeeper.session_of(broker_path(IDS["C"]))
+    check = ZkCheck(path=CONTROLLER_EPOCH, version=room.tree.nodes[CONTROLLER_EPOCH].version)
+    room.tree.write((check, TAKES), session)
+    assert "" == room.said
+
+
 def test_topic_that_cannot_be_read_is_told_nothing_of() -> None:
     room = Room()
     room.tree.write((ZkSet(path=PATH, data=b"[1]", version=ANY_VERSION),), OPERATOR)
@@ -182,7 +192,7 @@ LEFT = Asked(elections=ALL.elections, leaving=ALL.leaving, removals=ALL.removals
     [
         (ALL, LEFT, NOTED, []),
         (ALL, LEFT, {**NOTED, 1: frozenset({AB})}, [T1]),
-        (ALL, LEFT, None, []),  # a topic that is gone is not moved
+        (ALL, LEFT, None, []),  # a topic that is not written may have been gone when it was read
         (ALL, Asked(leaving=ALL.leaving, removals=ALL.removals), NOTED, [T0]),
         (ALL, Asked(elections=ALL.elections, removals=ALL.removals), NOTED, [None]),
         (LEFT, Asked(elections=ALL.elections, leaving=ALL.leaving), NOTED, [T2]),
