@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import pstats
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import clusters
+from benchmarks import clusters, profiled
 from benchmarks.clusters import JVM, OURS_SETTINGS, PROFILE, THEIRS_PROPERTIES, our_peer, their_peer
+from harness import limits
 from harness.cluster.target import NodeSpec
+from harness.hosts.local import ROOT
 from harness.launch import Address, Launch, Place
 from targets.broker.config import load
 from targets.kafka.properties import server_properties
@@ -51,7 +57,21 @@ def test_our_broker_writes_its_profile_beside_its_configuration() -> None:
     launch = peer.tune(
         Launch(argv=("python", "-m", "x", "--config", "/c/broker.json"), files={"broker.json": config})
     )
-    assert ("python", "-m", "cProfile", "-o", f"/c/{PROFILE}", "-m", "x") == launch.argv[:7]
+    expected = ("python", "-m", "benchmarks.profiled", f"/c/{PROFILE}", "x", "--config", "/c/broker.json")
+    assert expected == launch.argv
+
+
+def test_profile_has_what_ran_between_the_signals_and_nothing_else(tmp_path: Path) -> None:
+    lines = ("def before(): pass", "def between(): pass", "def after(): pass")
+    calls = ("before()", f"os.kill(os.getpid(), {int(profiled.BEGIN)})", "between()")
+    last = (f"os.kill(os.getpid(), {int(profiled.END)})", "after()", "assert sys.argv[1:] == ['an', 'argument']")
+    (tmp_path / "ran.py").write_text("\n".join(("import os, sys", *lines, *calls, *last)), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}:{tmp_path}"}
+    file = tmp_path / PROFILE
+    argv = (sys.executable, "-m", "benchmarks.profiled", str(file), "ran", "an", "argument")
+    subprocess.run(argv, check=True, env=env, timeout=limits.CONDITION_WAIT_S_MAX)
+    names = {name for _, _, name in pstats.Stats(str(file)).stats}  # type: ignore[attr-defined]
+    assert {"between"} == names & {"before", "between", "after"}
 
 
 def test_their_broker_is_compiled_for_the_long_run_and_has_its_own_defaults() -> None:
