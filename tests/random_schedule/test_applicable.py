@@ -185,5 +185,6 @@ def test_node_that_is_paused_and_not_suspended_cannot_wake() -> None:
 @pytest.mark.parametrize("step", ["move-away A", "move-back A"])
 def test_second_move_waits_for_the_first_where_apache_kafka_would_not_read_it(step: str) -> None:
     moving = cluster(moving=True)
-    assert "a move is in progress" == why_not(read(step), moving, Links(), NEMESES, alike=True)
-    assert "a move is in progress" != why_not(read(step), moving, Links(), NEMESES)
+    links: Any = Links()
+    assert "a move is in progress" == why_not(read(step), moving, links, NEMESES, alike=True)
+    assert "a move is in progress" != why_not(read(step), moving, links, NEMESES)
