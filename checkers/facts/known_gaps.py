@@ -17,6 +17,7 @@ from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover
 from checkers.facts.isr import isr_states
 from checkers.facts.outages import Outage, outages
+from checkers.facts.pauses import paused_ns
 from checkers.facts.sightings import fetches
 from checkers.facts.silences import silences
 from harness.effect import nature_of
@@ -119,8 +120,14 @@ def undone_cut(ops: Sequence[Op], offset: int, node: str, until: int) -> Outage 
 
 
 def _still_reads(ops: Sequence[Op], office: Op, outage: Outage) -> bool:
-    """Return True if a controller that had just taken office reported its first decision only after an outage."""
-    if not 0 <= outage.op.time_ns - office.time_ns <= FIRST_READING_NS or office.index > outage.begun:
+    """
+    Return True if a controller that had just taken office reported its first decision only after an outage.
+
+    While it is paused it does not read.
+    """
+    went = outage.op.time_ns - office.time_ns
+    paused = paused_ns(ops, office.process, office.time_ns, outage.op.time_ns)
+    if not 0 <= went <= FIRST_READING_NS + paused or office.index > outage.begun:
         return False
     decided = (
         op.index for op, _ in events_of(ops, Elected) if op.process == office.process and op.index > office.index

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers.facts.fact import fact
+from checkers.facts.pauses import pauses
 from checkers.facts.silences import silences
-from harness.effect import Effect, nature_of
-from harness.events import Delay, Double, Hold, Injection
+from harness.events import Delay, Double, Hold
 from harness.model import Op, events_of
 
 # A hold of one API holds all frames behind it; these have connections of their own.
@@ -45,17 +45,6 @@ def looked_up_late(ops: Sequence[Op], node: str, since_ns: int, seen: Op) -> boo
     )
 
 
-@fact
-def _pauses(ops: Sequence[Op]) -> list[tuple[int, frozenset[str]]]:
-    """Return the index and the nodes of everything that pauses a process or lets it go on."""
-    faults = ((op, fault, nature_of(op)) for op, fault in events_of(ops, Injection))
-    return [
-        (op.index, frozenset(fault.nodes))
-        for op, fault, nature in faults
-        if Effect.PAUSED in {nature.effect, *nature.heals}
-    ]
-
-
 def waited(ops: Sequence[Op], node: str, since: Op, until: Op) -> bool:
     """Return True if a node was paused between two ops: it answers all that it was asked then, once it goes on."""
-    return any(since.index < index < until.index and node in nodes for index, nodes in _pauses(ops))
+    return any(since.index < each.op.index < until.index and node in each.nodes for each in pauses(ops))

@@ -52,13 +52,22 @@ def test_new_controller_that_first_decides_later_may_still_have_read_who_is_ther
     assert unseen is returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
 
 
-def test_controller_that_has_been_in_office_for_long_has_read_who_was_there() -> None:
+@pytest.mark.parametrize(("paused", "resumed", "unseen"), [
+    ("", False, False), ("A", False, False), ("C", False, True), ("C", True, False),
+])  # fmt: skip
+def test_controller_that_has_been_in_office_for_long_has_read_who_was_there_unless_it_was_paused(
+    paused: str, resumed: bool, unseen: bool
+) -> None:
     story = Story(RECORDS, "kip101").started("A", "B").broker("C", "controller", epoch=1, active=True)
     story.elected("A", 0).leads("A", 0, 0)
+    if paused:
+        story.fault("pause", paused)
+    if resumed:
+        story.fault("resume", paused)
     for _ in range(10):
         story.sends("m1")
     decides(came_back(story)).elected("A", 1)
-    assert not returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
+    assert unseen is returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
 
 
 @pytest.mark.parametrize(("away", "read", "late", "unseen"), [
