@@ -264,6 +264,19 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
+        name="deleted-in-part-for-anothers-write",
+        module="topics",
+        category=Category.MANY,
+        sentence="A large topic's deletion goes on, though another write came before its first one.",
+        breaks="V3 B (on_topic_change): a topic is deleted whole, or is there",
+        edits=(
+            (
+                "for name, multi in continuation.rest if isinstance(written[name], ZkDone)]",
+                "for name, multi in continuation.rest]",
+            ),
+        ),
+    ),
+    Mutant(
         name="validated-topics-are-made",
         module="topics",
         category=Category.PROTOCOL,

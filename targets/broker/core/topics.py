@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from targets.broker.core import readable, settings, topic_configs
 from targets.broker.core.assignments import encode_assignment
@@ -39,6 +39,8 @@ NAMED_MAX = 20
 # In place of a number of partitions or replicas.
 _DEFAULT = -1
 LOST = "the connection to ZooKeeper was lost"
+# What a deletion is told where the topic was written after it was read.
+_MEANWHILE = frozenset({ZkError.REFUSED, ZkError.BAD_VERSION})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class AwaitTopicsWrite:
 
     Attributes:
         again: whether the deletion was read and begun once more.
+        refused: the topics whose deletion is to be begun once more.
+        rest: what is written next of a large topic, if all of it that is in flight was written.
     """
 
     caller: Caller
@@ -63,6 +67,8 @@ class AwaitTopicsWrite:
     names: tuple[str, ...]
     deleting: bool
     again: bool = False
+    refused: tuple[str, ...] = ()
+    rest: tuple[tuple[str, ZkMulti], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,7 +284,8 @@ def on_partitions_to_delete(
 
     One multi is all or nothing, but ZooKeeper takes no more than 1 MB in one. A larger topic goes in several, the
     topic itself in the last: if one fails, the topic is still there, and can be deleted again. The first of them
-    empties its assignment: a controller that reads in between must not begin again what is half gone.
+    empties its assignment: a controller that reads in between must not begin again what is half gone. The others
+    follow once it is done: where another write came before it, nothing of the topic may go.
     """
     errors = dict.fromkeys(continuation.topics, (ErrorCode.NONE, ""))
     paths: dict[str, list[str]] = {topic: [] for topic in continuation.topics}
@@ -289,30 +296,32 @@ def on_partitions_to_delete(
         elif node is not ZkError.NO_NODE:  # a partition that was removed meanwhile takes no topic with it
             errors[topic] = _not_read(topic, node)[1:]
     unread = [(topic, *error) for topic, error in errors.items() if error[0] is not ErrorCode.NONE]
-    writes: list[ZkMulti] = []
-    names: list[str] = []
+    firsts: list[tuple[str, ZkMulti]] = []
+    rest: list[tuple[str, ZkMulti]] = []
     for topic, version, own in zip(continuation.topics, continuation.versions, continuation.own, strict=True):
         if errors[topic][0] is ErrorCode.NONE:
             multis = _deletes(topic, version, paths[topic], core.config.together.deletes_max)
             if isinstance(own, ZkNode):  # its settings go with it; one that is written later counts for no other
                 multis[-1] = ZkMulti(ops=(*multis[-1].ops, *topic_configs.changes(topic, own, {})))
-            writes += multis
-            names += [topic] * len(multis)
+            firsts.append((topic, multis[0]))
+            rest += [(topic, multi) for multi in multis[1:]]
     after = AwaitTopicsWrite(
         caller=continuation.caller,
         errors=(*continuation.errors, *unread),
-        names=tuple(names),
+        names=tuple(topic for topic, _ in firsts),
         deleting=True,
         again=continuation.again,
+        rest=tuple(rest),
     )
-    core.ask(after, *writes)
+    core.ask(after, *(multi for _, multi in firsts))
 
 
 def _deletes(topic: str, version: int, below: Sequence[str], most: int) -> list[ZkMulti]:
     """
     Return the multis that delete a topic, each about at most so many nodes.
 
-    Of several each has the version that the first one makes, so that none reaches a younger topic of that name.
+    Of several each has the version that the first one makes, so that none reaches a topic that is written
+    meanwhile, or a younger one of that name.
     """
     path = topic_path(topic)
     if len(below) < most:
@@ -332,20 +341,27 @@ def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple
     """
     Answer with a result for every topic: of several writes, the first that failed.
 
-    A deletion is refused if there is a path that was not read: a controller wrote a first state meanwhile. Then it
-    is read once more.
+    A deletion is refused if there is a path that was not read, as a controller wrote a first state meanwhile, or
+    if a topic of several writes was written meanwhile. Then it is read once more.
     """
     written: dict[str, ZkResult] = {}
     for name, result in zip(continuation.names, results, strict=True):
         if isinstance(written.setdefault(name, result), ZkDone):
             written[name] = result
     errors = [*continuation.errors]
-    refused: list[str] = []
+    refused = [*continuation.refused]
+    rest = [(name, multi) for name, multi in continuation.rest if isinstance(written[name], ZkDone)]
+    going_on = {name for name, _ in rest}
     for name, result in written.items():
-        if continuation.deleting and not continuation.again and result is ZkError.REFUSED:
+        if continuation.deleting and not continuation.again and result in _MEANWHILE:
             refused.append(name)
-        else:
+        elif name not in going_on:
             errors.append(_written(name, result))
+    if rest:
+        names = tuple(name for name, _ in rest)
+        after = replace(continuation, errors=tuple(errors), names=names, refused=tuple(refused), rest=())
+        core.ask(after, *(multi for _, multi in rest))
+        return
     if refused:
         once_more = AwaitTopicsToDelete(
             caller=continuation.caller, topics=tuple(refused), errors=tuple(errors), again=True

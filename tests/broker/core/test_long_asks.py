@@ -201,6 +201,29 @@ def test_deletion_takes_what_a_controller_wrote_since_its_partitions_were_read(p
     assert [] == [path for path in bench.zk.nodes if path.startswith(topic_path("t"))]
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_large_topic_that_is_written_since_it_was_read_is_deleted_whole_or_not_at_all(
+    monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """The other write makes the version that the deletion's own would make: nothing may go for that."""
+    bench, path = alone(), topic_path("t")
+    outcome(bench, create(topic("t", MANY)))
+    bench.fire("/brokers/topics")
+    there = {each for each in bench.zk.nodes if each.startswith(path)}
+    original, left = bench.zk.write, [None] * times
+
+    def write(parts: Any, session: int) -> Any:
+        if left and getattr(parts[0], "data", None) == encode_assignment({}):
+            left.pop()
+            bench.zk.put(path, bench.zk.nodes[path].data)
+        return original(parts, session)
+
+    monkeypatch.setattr(bench.zk, "write", write)
+    ((_, error),) = outcome(bench, DeleteTopicsRequest(topics=("t",), timeout_ms=1_000))
+    assert error is (OK if times == 1 else ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert {each for each in bench.zk.nodes if each.startswith(path)} == (set() if times == 1 else there)
+
+
 def test_topic_that_is_deleted_in_part_can_be_deleted_again() -> None:
     bench = alone()
     outcome(bench, create(topic("t", 3)))
