@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from harness.keys import headers_of, key_bytes, value_bytes
+from harness.keys import headers_of, is_tombstone, key_bytes, key_of
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.core.tombstones import TombstoneDelay
@@ -44,12 +44,16 @@ def shape(batches: tuple[Batch, ...]) -> list[tuple[int, int, int, int]]:
 
 
 def sent(values: list[str], timestamp: int) -> Batch:
-    """Return a real batch of records with keys, as every client sends them."""
+    """
+    Return a real batch of records with keys, as every client sends them.
+
+    Its values are without the keys, which a simulated record has once.
+    """
     records = b"".join(
         raw_record(
             delta,
             key=key_bytes(value),
-            value=value_bytes(value),
+            value=None if is_tombstone(value) else value.removeprefix(key_of(value) or "").encode(),
             headers=[(name.encode(), text) for name, text in headers_of(value)],
         )
         for delta, value in enumerate(values)
