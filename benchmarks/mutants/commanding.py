@@ -133,6 +133,14 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
+        name="missed-deletion-replaces-a-newer-one",
+        module="command_queue",
+        category=Category.COMMAND,
+        sentence="A deletion that a broker missed is noted over a newer one, which the broker is never told of.",
+        breaks="V3 B (on_topic_change 2): every deleted partition is stopped",
+        edits=(("= max(asked, known, key=_age)", "= asked"),),
+    ),
+    Mutant(
         name="stop-goes-to-one-replica",
         module="commands",
         category=Category.COMMAND,

@@ -98,11 +98,12 @@ def _note(
     """
     Note replicas to delete; of too many none, but that the broker is to be told all that it has.
 
+    What a broker missed is noted once it is back: the reading that finds it may have found a newer deletion.
     Where topics have no ids it is not, as its own reading may have found a younger topic: the oldest are dropped.
     """
     for asked in gone:
-        noted.pop(asked.tp, None)
-        noted[asked.tp] = asked
+        known = noted.pop(asked.tp, asked)  # the newest are noted last, and dropped last
+        noted[asked.tp] = max(asked, known, key=_age)
     over = len(noted) - UNSTOPPED_MAX
     if over <= 0:
         return
@@ -116,6 +117,11 @@ def _note(
     for tp in list(islice(noted, over)):
         del noted[tp]
         core.observe("command-dropped", {"broker": broker, "queued": UNSTOPPED_MAX})
+
+
+def _age(asked: StopReplica) -> tuple[int, bool, int]:
+    """Return what is larger for a newer command: its topic, the end of that, or a later epoch of it."""
+    return asked.topic_id, asked.leader_epoch == EPOCH_DURING_DELETE, asked.leader_epoch
 
 
 def forget_dead(core: Core) -> None:

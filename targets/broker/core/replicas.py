@@ -335,11 +335,16 @@ def on_stop_replica(core: Core, request: StopReplicaRequest) -> StopReplicaRespo
 
 
 def _stop(core: Core, asked: StopReplica) -> ErrorCode:
-    """Stop a replica, unless the command is an older topic's or an older epoch's: a late copy (KIP-570)."""
+    """
+    Stop a replica, unless the command is an older topic's or an older epoch's: a late copy (KIP-570).
+
+    A newer topic's epochs say nothing of this one, which is gone: its own deletion is told no more.
+    """
     replica = core.state.replicas.get(asked.tp)
     if _is_of_older_topic(core, asked.tp, asked.topic_id):
         return ErrorCode.INCONSISTENT_TOPIC_ID
-    if replica is not None and 0 <= asked.leader_epoch < replica.leader_epoch:
+    same = replica is not None and is_same_topic(replica.topic_id, asked.topic_id)
+    if replica is not None and same and 0 <= asked.leader_epoch < replica.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     stop_replica(core, asked.tp)
     if not core.state.started:

@@ -99,6 +99,23 @@ def test_command_that_is_refused_as_it_names_an_older_registration_is_sent_again
     assert [] == holders(cluster)
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_deletion_that_is_read_with_the_return_is_not_replaced_by_the_one_that_was_missed(protocol: str) -> None:
+    """One reading finds a broker back that missed a deletion, and the next topic of that name gone; seed 1625."""
+    cluster = cluster_of(protocol)
+    session = cluster.stop(2)
+    cluster.delete("t")
+    cluster.create(replicas=(1, 2))
+    cluster.expire(session)
+    cluster.benches[3].hold(BROKER_IDS)
+    cluster.start(2)
+    assert [1, 2] == holders(cluster)
+    cluster.delete("t")
+    cluster.benches[3].release()
+    cluster.settle()
+    assert [] == holders(cluster)
+
+
 def test_topic_that_no_controller_has_seen_leaves_no_replica_where_it_was_read_at_a_start() -> None:
     """It may be deleted before a controller sees it, and then no one would say so."""
     cluster = cluster_of()

@@ -31,7 +31,14 @@ from targets.broker.core.removal import added, removable, without
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Together
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
-from targets.broker.core.zookeeper import ELECTIONS, ZkDelete, leader_and_isr_path, partition_path, topic_path
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    ELECTIONS,
+    ZkDelete,
+    leader_and_isr_path,
+    partition_path,
+    topic_path,
+)
 from tests.broker.core.bench import TP, Bench, batch
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.test_missed_deletions import come_back, leave
@@ -232,6 +239,22 @@ def test_broker_that_was_down_deletes_its_replica_when_it_starts() -> None:
     cluster.crash(2)
     remove(cluster, T3)
     cluster.start(2)
+    cluster.pass_ms(2_000)
+    are_left(cluster, 3)
+
+
+def test_broker_that_missed_a_removal_deletes_the_next_replica_too_if_that_is_removed_as_it_returns() -> None:
+    """It reads the next partition at its start; one reading finds it back and that partition gone; seed 1625."""
+    cluster = cluster_of()
+    session = cluster.stop(2)
+    again(cluster)
+    cluster.expire(session)
+    cluster.benches[4].hold(BROKER_IDS)
+    cluster.start(2)
+    assert cluster.state(T3).topic_id == cluster.replica(2, T3).topic_id
+    remove(cluster, T3)
+    cluster.benches[4].release()
+    cluster.settle()
     cluster.pass_ms(2_000)
     are_left(cluster, 3)
 

@@ -149,6 +149,7 @@ def test_without_the_rule_a_newer_topic_keeps_the_log_and_waits_for_its_epoch_to
         pytest.param(stop(NEW), ErrorCode.NONE, id="this topic's"),
         pytest.param(stop(), ErrorCode.NONE, id="without an id"),
         pytest.param(stop(NEW + 1), ErrorCode.NONE, id="a newer topic's: this one is gone too"),
+        pytest.param(stop(NEW + 1, leader_epoch=2), ErrorCode.NONE, id="a newer topic's: its epochs are others"),
         pytest.param(stop(OLD), ErrorCode.INCONSISTENT_TOPIC_ID, id="a late copy for the topic before"),
         pytest.param(stop(NEW, leader_epoch=2), ErrorCode.FENCED_LEADER_EPOCH, id="an older epoch's"),
         pytest.param(stop(NEW, leader_epoch=3), ErrorCode.NONE, id="this epoch's"),
