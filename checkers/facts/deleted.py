@@ -74,16 +74,32 @@ def retained_before(ops: Sequence[Op]) -> int:
 @fact
 def unreported_before(ops: Sequence[Op]) -> int:
     """
-    Return the highest offset at which logs start since a process that deletes by retention has failed, 0 for none.
+    Return the highest offset at which logs start since a process that was to delete has failed, 0 for none.
 
-    A step whose last write failed reports nothing: neither does it say what it had deleted before that.
+    A step whose last write failed reports nothing: neither does it say what it had deleted before that. It was to
+    delete by retention, or as an earlier request for all that is committed asked, which no answer followed.
     """
-    failed = {op.process: op.index for op, _ in events_of(ops, Ended)}
     moves = [(op, move) for op, move in events_of(ops, LogStart)]
-    if not failed or not any(move.reason in RETENTION for _, move in moves):
+    retains = any(move.reason in RETENTION for _, move in moves)
+    since = 0 if retains else _unanswered_since(ops)
+    failed = {op.process: op.index for op, _ in events_of(ops, Ended) if since is not None and op.index > since}
+    if not failed:
         return 0
     followed = (move.to for op, move in moves if move.reason == FOLLOWED and op.index > min(failed.values()))
     return max([*followed, *(log.start for node, log in final_logs(ops).items() if node in failed)], default=0)
+
+
+def _unanswered_since(ops: Sequence[Op]) -> int | None:
+    """Return the op of the first request for all that is committed that got no answer, None if each got one."""
+    asked: dict[str, int] = {}
+    unanswered: list[int] = []
+    for op, event in events_of(ops, DeleteRecords):
+        if event.before == ALL_COMMITTED and op.type is OpType.INVOKE:
+            asked[op.process] = op.index
+        elif event.before == ALL_COMMITTED:
+            begun = asked.pop(op.process, op.index)
+            unanswered += [begun] if op.type is OpType.INFO else []
+    return min([*unanswered, *asked.values()], default=None)
 
 
 def high_watermark_before(ops: Sequence[Op], op: Op) -> int | None:

@@ -34,7 +34,8 @@ KINDS: Final = (
         evidence="broker: log-start, high-watermark, leader, follower, recovered; client: delete-records, read; "
         "log: snapshot",
         unchecked="A request for all that is committed, without an answer, may have been for any offset that was "
-        "committed by then.",
+        "committed by then. A process that a disk error ended reports nothing of its last step: where logs start "
+        "since may be what it had deleted, by retention or for such a request.",
         source="KIP-107; KAFKA-5634",
     ),
     Definition(

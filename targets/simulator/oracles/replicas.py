@@ -154,11 +154,15 @@ class Replicas:
         log = self._world.nodes[name].disk.logs.get(self._tp)
         return log is not None and not is_same_topic(log.topic_id, self._topic_id)
 
-    def look_at_dead(self) -> None:
-        """Note what power losses took before any check: a power loss makes no step."""
-        for name in self.seen:
-            if self._world.nodes[name].process is None:
-                self.look(name, started=False)
+    def look_at_dead(self) -> list[tuple[str, Before]]:
+        """
+        Note what power losses took before any check: a power loss makes no step.
+
+        Return those that have changed, with what they were before: a process's last step may be seen here first.
+        """
+        dead = [name for name in self.seen if self._world.nodes[name].process is None]
+        looks = ((name, self.look(name, started=False)) for name in dead)
+        return [(name, before) for name, before in looks if before is not None]
 
     def _look_at_log(self, name: str, log: SimLog | None, *, cut_off: bool) -> None:
         seen, taken = self.seen[name], self.taken[name]

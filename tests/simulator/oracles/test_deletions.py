@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from harness.cluster.disk_error import DiskError
 from targets.broker.core import deletions, log_start, retention
 from targets.broker.core.messages import DeletePartition, DeleteRecordsRequest
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import fetch, log_of, patch, post, sentence_of, watched
-from tests.simulator.worlds import TOPIC, TP
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, boot, settled
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -113,3 +114,40 @@ def test_follower_that_deletes_before_its_leader_is_named() -> None:
     log_of(world, "B").advance_start(1)
     SimClient(world).produce(TOPIC, 0, "m3", ["m3.0"], acks=-1)
     assert "starts at 1, and no leader's past 0" in sentence_of(oracles, Rule.LOG_START)
+
+
+def _leader_ends_in_a_deletion(monkeypatch: pytest.MonkeyPatch) -> tuple[World, Oracles]:
+    """Have the leader end once the new start of its log is on the disk, and before its epochs are."""
+    world, oracles = watched()
+    log = log_of(world, "A")
+    write = log.write_epochs
+
+    def fail(entries: Any, *, flush: bool) -> None:
+        world.nodes["A"].break_disk(DiskError.FLUSH)
+        write(entries, flush=flush)
+
+    monkeypatch.setattr(log, "write_epochs", fail)
+    post(world, "A", delete(2))
+    monkeypatch.undo()
+    world.nodes["A"].disk.errors.mend()
+    assert world.nodes["A"].process is None and log.start_offset == 2
+    return world, oracles
+
+
+@pytest.mark.parametrize("down_s", [0.0, 1.0])
+def test_deletion_in_whose_step_the_leader_ended_is_a_leaders(
+    down_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, oracles = _leader_ends_in_a_deletion(monkeypatch)
+    world.run(down_s)  # others are looked at meanwhile, or not
+    boot(world, "A")
+    assert world.until(lambda: settled(world), WAIT_S)
+    assert {} == oracles.violations
+
+
+def test_start_that_rises_when_a_leader_starts_again_is_named() -> None:
+    world, oracles = watched(segment_bytes=90)
+    world.nodes["A"].kill()
+    del log_of(world, "A").segments[0]
+    boot(world, "A")
+    assert "starts at 2, and no leader's past 0" in sentence_of(oracles, Rule.LOG_START)
