@@ -248,11 +248,6 @@ class RunningCluster:
             file = next(Path(word) for word in self._launches[broker - 1].argv if word.endswith(PROFILE))
             self._await(file.exists, f"the profile of broker {broker}")
 
-    def end(self) -> None:
-        """Stop every broker, and wait until it has ended."""
-        for name in self._names:
-            self._host.stop(name)
-
     def last_words(self) -> str:
         """Return the last printed lines of each broker."""
         return "\n".join(line for name in self._names for line in self.log(name).splitlines()[-5:])

@@ -2,9 +2,9 @@
 What compaction may have removed: below an offset up to which a broker compacted, each record with a newer one.
 
 A record without a key may not be gone, nor the newest committed one of its key, unless it is a tombstone whose
-delay is over. Where nobody saw a committed
-record, it may have been a newer one of any key, so that every record below it with a key may be gone. Nor is it
-known what was there where a leader has appended twice, since a fault had taken the first.
+delay is over. Where nobody saw a committed record, it may have been a newer one of any key, so that every record
+below it with a key may be gone. Nor is it known what was there where a leader has appended twice, since a fault
+had taken the first.
 Source:  Kafka, LogCleaner; KAFKA-13194; harness/keys.py, which says how a value tells its key.
 """
 

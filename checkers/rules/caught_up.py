@@ -8,8 +8,8 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.fact import select
 from checkers.facts.outages import outages
+from checkers.facts.pauses import pauses
 from checkers.facts.view import FinalLog, Leadership, at, final_leader, final_logs, key_of
-from harness.effect import Effect, nature_of
 from harness.events import (
     Append,
     Awaiting,
@@ -17,7 +17,6 @@ from harness.events import (
     Follower,
     Healed,
     HighWatermark,
-    Injection,
     Leader,
     Printed,
     Started,
@@ -146,15 +145,9 @@ def _reason(ops: Sequence[Op], node: str, word: tuple[Op, str] | None) -> tuple[
     if word is not None:
         op, why = word
         return f"{why} at {at(op)}", [op.index]
-    paused = [
-        op
-        for op, fault in events_of(ops, Injection)
-        if op.type is OpType.OK
-        and node in fault.nodes
-        and (nature_of(op).effect is Effect.PAUSED or Effect.PAUSED in nature_of(op).heals)
-    ]
-    if paused and nature_of(paused[-1]).effect is Effect.PAUSED:
-        return f"paused since {at(paused[-1])}", [paused[-1].index]
+    paused = [each for each in pauses(ops) if each.op.type is OpType.OK and node in each.nodes]
+    if paused and paused[-1].pauses:
+        return f"paused since {at(paused[-1].op)}", [paused[-1].op.index]
     return "no reason is known", []
 
 

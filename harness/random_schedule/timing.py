@@ -20,8 +20,8 @@ class Timing:
         tempo: the factor by which a pass takes longer than the schedule says.
         slack: the factor by which the cluster's time limits grow: to catch up, to be healed.
         alike: ask for an election only when every target could grant it, Apache Kafka included: there it is a
-            reassignment, which needs a working controller and all replicas up and in the ISR. And
-            ask for a move only once the one before is over.
+            reassignment, which needs a working controller and all replicas up and in the ISR. And ask for a move
+            only once the one before is over.
         ends_when_stuck: end the wait for a healed cluster once all but stuck replicas have settled.
         elected_s_max: how long to wait for an election that was asked for, in seconds; 0 for no wait.
         begun_s_max: how long to wait for the outcome of the first records, in seconds; 0 for no wait.

@@ -48,6 +48,7 @@ from targets.broker.core.zookeeper import (
     decode_state,
     topic_path,
 )
+from targets.simulator.oracles.operator_node import read_asked
 from targets.simulator.oracles.retries import unread, untried
 from targets.simulator.oracles.settings import misread
 from targets.simulator.oracles.violation import Rule, Violations
@@ -257,10 +258,7 @@ def _assigned(world: World, tp: TopicPartition, read: Iterable[tuple[str, int, o
 
 
 def _elections(node: ZkResult) -> dict[TopicPartition, int]:
-    if not isinstance(node, ZkNode):
-        return {}
-    asked = json.loads(node.data)["elections"]
-    return {TopicPartition(one["topic"], one["partition"]): one["leader"] for one in asked}
+    return dict(read_asked(node.data if isinstance(node, ZkNode) else None).elections)
 
 
 # --- topics --------------------------------------------------------------------------------------------------
