@@ -60,10 +60,16 @@ THEIRS_PROPERTIES: Final = (
     "num.io.threads=8",
     "background.threads=10",
 )
-# A run's JVM starts quickly, compiles little and has a small heap, in which a broker of 10,000 partitions dies; this
-# one is for long runs (kafka-run-class.sh, and the heap of kafka-server-start.sh).
+# A run's JVM starts quickly, compiles little and has a small heap, in which a broker of 10,000 partitions dies.
+# This one is for long runs: kafka-run-class.sh, and the heap of kafka-server-start.sh.
 _JVM_OF_A_RUN: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
-JVM: Final = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
+JVM: Final = (
+    "-Xms1g",
+    "-Xmx1g",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,8 +72,8 @@ MUTANTS: Final = (
         breaks="KIP-320; Kafka's FetchRequest.PartitionData.equals",
         edits=(
             (
-                "if self.parts.get(tp) != part)",
-                "if tp not in self.parts or self.parts[tp].fetch_offset != part.fetch_offset)",
+                "if (kept := known.get(tp)) is not part and kept != part",
+                "if tp not in known or known[tp].fetch_offset != part.fetch_offset",
             ),
         ),
     ),
@@ -83,6 +83,11 @@ MUTANTS: Final = (
         category=Category.VISIBLE,
         sentence="A follower takes what an answer leaves out for a partition of which nothing is committed.",
         breaks="KIP-227: what an answer leaves out has not changed",
-        edits=(("error=ErrorCode.NONE, high_watermark=high,", "error=ErrorCode.NONE, high_watermark=start,"),),
+        edits=(
+            (
+                "(result for tp, result in self.told.items()",
+                "(replace(result, high_watermark=result.log_start_offset) for tp, result in self.told.items()",
+            ),
+        ),
     ),
 )

@@ -41,8 +41,8 @@ MUTANTS: Final = (
         breaks="V3 C; before KIP-392 only the leader is read",
         edits=(
             (
-                "if replica.role is not Role.LEADER or (_is_follower(request) and",
-                "if _is_follower(request) and (replica.role is not Role.LEADER or",
+                "if replica.role is not Role.LEADER or (follower >= 0 and",
+                "if follower >= 0 and (replica.role is not Role.LEADER or",
             ),
         ),
     ),
@@ -52,7 +52,7 @@ MUTANTS: Final = (
         category=Category.VISIBLE,
         sentence="A consumer that is woken together with a follower gets the follower's records.",
         breaks="Kafka's ReplicaManager.readFromLocalLog: each reader has its own limit",
-        edits=(("part.fetch_offset, _limit(replica, request), max_bytes", "part.fetch_offset, 0, max_bytes"),),
+        edits=(("key = part.tp, part.fetch_offset, limit,", "key = part.tp, part.fetch_offset, 0,"),),
         unreachable=(
             "a follower asks for one byte, so one that waits has the whole log and counts for the high "
             "watermark: when a consumer is woken with it, both may read the same"

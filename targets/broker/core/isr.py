@@ -47,10 +47,16 @@ class AwaitIsrRead:
     isr: tuple[int, ...]
 
 
-def note_fetch(core: Core, replica: Replica, follower: int, offset: int, start: int) -> None:
-    """Record a follower's log end and start, and note when it is caught up (Kafka's two cases)."""
+def note_fetch(core: Core, replica: Replica, follower: int, offset: int, start: int) -> bool:
+    """
+    Record a follower's log end and start, and note when it is caught up (Kafka's two cases).
+
+    Returns:
+        True if its log end is another than before.
+    """
     progress = replica.progress[follower]
     progress.start = start
+    moved = progress.end != offset
     if offset >= replica.log.end_offset:
         progress.caught_up_ns = max(progress.caught_up_ns, core.now_ns)
     elif offset >= progress.leader_end_at_last_fetch:
@@ -58,14 +64,17 @@ def note_fetch(core: Core, replica: Replica, follower: int, offset: int, start: 
     progress.end = offset
     progress.last_fetch_ns = core.now_ns
     progress.leader_end_at_last_fetch = replica.log.end_offset
+    return moved
 
 
 def maybe_expand(core: Core, replica: Replica, follower: int, offset: int) -> None:
     """Expand the ISR by a follower that fetches from the high watermark or past it."""
+    if follower in replica.isr:
+        return
     caught_up = offset >= replica.high_watermark
     if core.rules.join_isr_past_epoch_start:
         caught_up = caught_up and offset >= replica.epoch_start
-    if follower not in replica.isr and caught_up:
+    if caught_up:
         _ask(core, replica, (*replica.isr, follower))
 
 

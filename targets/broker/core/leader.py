@@ -285,11 +285,10 @@ def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartiti
         return
     passed = fence(replica, part.current_leader_epoch) is ErrorCode.NONE
     counts = passed or not core.rules.fence_high_watermark
-    if counts:
-        isr.note_fetch(core, replica, follower, part.fetch_offset, part.log_start_offset)
+    moved = counts and isr.note_fetch(core, replica, follower, part.fetch_offset, part.log_start_offset)
     if passed or not core.rules.fence_isr_join:
         isr.maybe_expand(core, replica, follower, part.fetch_offset)
-    if counts:
+    if moved:  # of thousands, most are where they were
         advance_high_watermark(core, replica)
 
 

@@ -175,15 +175,9 @@ def _fetch(
 ) -> tuple[Request, tuple[AwaitFetch, ...]]:
     config = core.config
     asks = tuple(_await_fetch(replica) for replica, _ in taken)
+    before: Mapping[TopicPartition, FetchPartition] = {} if fetcher.asking is None else fetcher.asking.parts
     parts = tuple(
-        FetchPartition(
-            tp=replica.tp,
-            fetch_offset=ask.offset,
-            max_bytes=config.fetch_bytes_max,
-            current_leader_epoch=_current_epoch(core, replica),
-            log_start_offset=replica.log.start_offset,
-            topic_id=replica.topic_id,
-        )
+        _fetch_partition(core, replica, ask.offset, before.get(replica.tp))
         for (replica, _), ask in zip(taken, asks, strict=True)
     )
     at_once = any(ask.first or ask.repair for ask in asks)
@@ -195,6 +189,28 @@ def _fetch(
         partitions=parts,
     )
     return request, asks
+
+
+def _fetch_partition(core: Core, replica: Replica, offset: int, before: FetchPartition | None) -> FetchPartition:
+    """Return what is asked of a partition: what was asked before itself, if it is the same, as of most."""
+    most, epoch, start = core.config.fetch_bytes_max, _current_epoch(core, replica), replica.log.start_offset
+    if (
+        before is not None
+        and before.fetch_offset == offset
+        and before.log_start_offset == start
+        and before.current_leader_epoch == epoch
+        and before.topic_id == replica.topic_id
+        and before.max_bytes == most
+    ):
+        return before
+    return FetchPartition(
+        tp=replica.tp,
+        fetch_offset=offset,
+        max_bytes=most,
+        current_leader_epoch=epoch,
+        log_start_offset=start,
+        topic_id=replica.topic_id,
+    )
 
 
 def _in_session(core: Core, fetcher: Fetcher, request: FetchRequest) -> FetchRequest:

@@ -175,7 +175,7 @@ class Asking:
         number: its id, NO_FETCH_SESSION until the leader has answered.
         epoch: of the next fetch.
         parts: what was asked of each partition.
-        told: the high watermark and the log start that the leader told last.
+        told: what the leader answered last, without records.
     """
 
     parts: dict[TopicPartition, FetchPartition]
@@ -183,7 +183,7 @@ class Asking:
     awaited: bool = True
     number: int = NO_FETCH_SESSION
     epoch: int = FIRST_SESSION_EPOCH
-    told: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    told: dict[TopicPartition, FetchResult] = field(default_factory=dict)
 
     def shorten(self, request: FetchRequest) -> FetchRequest:
         """Return a fetch that names of its partitions those that are new or changed, and those that have left."""
@@ -191,7 +191,8 @@ class Asking:
         forgotten = tuple(tp for tp in self.parts if tp not in asked)
         for tp in forgotten:
             self.told.pop(tp, None)
-        changed = tuple(part for tp, part in asked.items() if self.parts.get(tp) != part)
+        known = self.parts
+        changed = tuple(part for tp, part in asked.items() if (kept := known.get(tp)) is not part and kept != part)
         self.parts, self.awaited = asked, True
         return replace(
             request, session_id=self.number, session_epoch=self.epoch, partitions=changed, forgotten=forgotten
@@ -204,12 +205,7 @@ class Asking:
         named = {result.tp for result in response.results}
         for result in response.results:
             if result.error is ErrorCode.NONE:
-                self.told[result.tp] = result.high_watermark, result.log_start_offset
+                self.told[result.tp] = replace(result, batches=()) if result.batches else result
             else:
                 self.told.pop(result.tp, None)
-        put_back = (
-            FetchResult(tp=tp, error=ErrorCode.NONE, high_watermark=high, log_start_offset=start)
-            for tp, (high, start) in self.told.items()
-            if tp not in named
-        )
-        return (*response.results, *put_back)
+        return (*response.results, *(result for tp, result in self.told.items() if tp not in named))

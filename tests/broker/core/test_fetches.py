@@ -96,6 +96,20 @@ def test_place_of_who_waits_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -
     assert 0 == len(bench.broker.state.fetches)
 
 
+def test_no_log_is_looked_into_for_who_has_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A follower of thousands of partitions is at the end of most of them, in each of its fetches."""
+    bench = committed(leading("kip380", (0, 1)))
+    looked: list[int] = []
+    real = MemoryLog.position_of
+    monkeypatch.setattr(MemoryLog, "position_of", lambda log, offset: looked.append(offset) or real(log, offset))
+    for who in (2, -1):
+        bench.request(fetch(1, replica=who, wait_ms=60_000))
+    assert 2 == len(bench.broker.state.fetches)
+    assert [] == looked
+    bench.request(produce())
+    assert [1] == [offset for offset in looked if offset < 2]  # the follower's place; the consumer has nothing yet
+
+
 def test_waiters_of_another_partition_are_not_looked_at() -> None:
     bench = leading()
     other = TopicPartition("t", 1)
