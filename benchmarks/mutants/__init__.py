@@ -49,6 +49,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "messages": "only data: requests and responses",
     "moves": "what clients ask for, and no replication: test_reassignment.py",
     "names": "one rule for the names of topics, and no replication",
+    "placement": "where clients have partitions put, and no replication: tests/broker/core/test_admin.py",
     "producer_block": "only data: a block of ids and who waits for another",
     "readable": "no schedule writes what cannot be read into ZooKeeper",
     "rules": "only data: each of its values is a mutant of docs/rules.md already",
