@@ -45,7 +45,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "inter_broker": "a table of what goes with what is spoken: test_versions.py, and the scenarios upgrade-*",
     "leaving": "no schedule asks a broker to leave: test_leaving.py, and the scenario controlled-shutdown",
     "log_dirs": "told on request, and no replication: tests/broker/core/test_log_dirs.py",
-    "log_port": "only a port: its two implementations are outside the core",
+    "log_port": "a port, whose two implementations are outside the core, and how both write a number",
     "messages": "only data: requests and responses",
     "moves": "what clients ask for, and no replication: test_reassignment.py",
     "names": "one rule for the names of topics, and no replication",

@@ -26,8 +26,6 @@ ELECTIONS: Final = "/admin/elections"
 CONFIG: Final = "/config"
 CONFIG_TOPICS: Final = "/config/topics"
 PRODUCER_IDS: Final = "/latest_producer_id_block"
-# How the name of a node that carries a topic's id begins.
-_ID: Final = "id-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,12 +185,12 @@ def topic_id_path(tp: TopicPartition, topic_id: int) -> str:
 
     A write that checks it cannot reach another topic of the same name, whose versions begin at 0 again.
     """
-    return f"{partition_path(tp)}/{_ID}{topic_id}"
+    return f"{partition_path(tp)}/id-{topic_id}"
 
 
 def has_topic_id(path: str) -> bool:
     """Return True if a node below a partition's is one of `topic_id_path`."""
-    return path.rpartition("/")[2].startswith(_ID)
+    return path.rpartition("/")[2].startswith("id-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

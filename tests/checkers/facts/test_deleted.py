@@ -63,7 +63,7 @@ def test_deletion_of_all_that_is_committed_is_not_reported_where_a_disk_error_en
 def test_only_deletion_by_retention_of_a_run_may_be_in_the_step_in_which_a_disk_error_ended_the_broker(
     retains: bool | None, altered: str, ends: bool, early: bool
 ) -> None:
-    """Nobody reports it then: that brokers delete by retention is known of the set-up, or of a topic's settings."""
+    """Nobody reports it then; that brokers delete by retention is known of the set-up, or of the topic."""
     story = Story({"x": ["x-0"]}, retains=retains).started("A").elected("A", 0).leads("A", 0, 0)
     if altered:
         story.add(Source.CLIENT, "client-7", OpType.INVOKE, "alter-topic", topic="t", setting=altered, to="100")
