@@ -274,8 +274,8 @@ def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
     """
     Return the live brokers; one that bounced since the last reading counts as gone until the next one.
 
-    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120). Before, one that was
-             read to be gone is, until all is decided that follows; Kafka, ControllerContext.liveBrokerIds.
+    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120). Before, one that
+             was read to be gone is, until what follows is decided; Kafka, ControllerContext.liveBrokerIds.
     """
     controller = core.state.controller
     known, fenced = controller.live, core.rules.fence_broker_epoch
