@@ -362,6 +362,7 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Random runs that prove nothing: no fault took effect, or no record was acknowledged.",
         source="Jepsen: a run without evidence is unknown",
         kinds=vacuous.KINDS,
+        scope=Scope.ALL,
     ),
     "oracles": Checker(
         name="oracles",

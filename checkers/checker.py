@@ -89,6 +89,26 @@ def _unexplained(anomalies: Sequence[Anomaly], of_history: Collection[str]) -> l
     return [each for each in anomalies if each.checker not in of_history or shown.isdisjoint(each.proof)]
 
 
+def of_run(parts: Iterable[Sequence[Anomaly]]) -> list[Anomaly]:
+    """
+    Return what was found in a run, from what `check` found in each of its partitions.
+
+    A run proves nothing only if none of its partitions proves anything; then that is said once.
+    """
+    found = [*parts]
+    proven = not all(any(_is_vacuous(each) for each in part) for part in found)
+    return [
+        each
+        for number, part in enumerate(found)
+        for each in part
+        if not (_is_vacuous(each) and (proven or number))
+    ]
+
+
+def _is_vacuous(anomaly: Anomaly) -> bool:
+    return anomaly.kind is Kind.VACUOUS
+
+
 def unproven(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
     """
     Return what was found in a history that lacks a line, or has one that cannot be read.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers import CHECKERS
-from checkers.checker import Checker, check, partitions, unproven
+from checkers.checker import Checker, check, of_run, partitions, unproven
 from checkers.facts.activity import activity_of
 from checkers.facts.sequence import breaks_in, in_order
 from checkers.facts.unread import readable
@@ -157,7 +157,7 @@ def check_in_process(ops: Sequence[Op], checkers: Mapping[str, Checker] = CHECKE
     """Apply every checker to a run's history in this process, with the same rules as Spark."""
     broken = breaks_in(ops)
     parts = partitions(in_order(ops) if broken else ops).items()
-    found = [found for _, part in sorted(parts) for found in check(part, checkers)]
+    found = of_run(check(part, checkers) for _, part in sorted(parts))
     return [*broken, *(unproven(found) if broken else found)]
 
 

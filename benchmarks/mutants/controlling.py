@@ -182,7 +182,7 @@ MUTANTS: Final = (
         breaks="V3 A; KAFKA-1120: a broker that was away must be handled as one that failed",
         edits=(
             (
-                "_handle_again(controller, decided.tp, decided.changes)",
+                "_handle_again(core, decided.tp, decided.changes, lost=result is ZkError.LOST)",
                 "controller.live = dict(decided.saw)",
             ),
         ),

@@ -14,9 +14,9 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from checkers.facts.moments import moments
-from checkers.facts.view import final_logs
+from checkers.facts.view import final_logs, key_of, run_setup_of
 from harness.effect import Effect, nature_of
-from harness.events import DeleteRecords, Ended, Injection, LogStart, Recovered, Stopped, Truncate
+from harness.events import AlterTopic, DeleteRecords, Ended, Injection, LogStart, Recovered, Stopped, Truncate
 from harness.model import Op, OpType, events_of
 
 # In place of an offset, in a request: all that is committed.
@@ -25,6 +25,8 @@ ALL_COMMITTED: Final = -1
 ASKED: Final = "delete-records"
 FOLLOWED: Final = "leader"
 RETENTION: Final = ("retention-time", "retention-size")
+# How the settings of a topic begin that have its brokers delete by retention.
+_LIMITS: Final = "retention."
 
 
 @fact
@@ -80,13 +82,21 @@ def unreported_before(ops: Sequence[Op]) -> int:
     delete by retention, or as an earlier request for all that is committed asked, which no answer followed.
     """
     moves = [(op, move) for op, move in events_of(ops, LogStart)]
-    retains = any(move.reason in RETENTION for _, move in moves)
-    since = 0 if retains else _unanswered_since(ops)
+    since = 0 if _retains(ops) else _unanswered_since(ops)
     failed = {op.process: op.index for op, _ in events_of(ops, Ended) if since is not None and op.index > since}
     if not failed:
         return 0
     followed = (move.to for op, move in moves if move.reason == FOLLOWED and op.index > min(failed.values()))
     return max([*followed, *(log.start for node, log in final_logs(ops).items() if node in failed)], default=0)
+
+
+def _retains(ops: Sequence[Op]) -> bool:
+    """Return True if brokers deleted by retention, or were to: the only time may be one that nobody reports."""
+    setup, (topic, _) = run_setup_of(ops), key_of(ops)
+    altered = (event.setting for _, event in events_of(ops, AlterTopic) if event.topic == topic)
+    asked = any(setting.startswith(_LIMITS) for setting in altered)
+    told = any(move.reason in RETENTION for _, move in events_of(ops, LogStart))
+    return asked or told or (setup is not None and bool(setup.retains))
 
 
 def _unanswered_since(ops: Sequence[Op]) -> int | None:

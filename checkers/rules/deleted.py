@@ -31,8 +31,8 @@ KINDS: Final = (
         "before was for an offset of to or more; or log-start(n, to) with the reason leader, a final log's start, "
         "or a read's: past all that clients had asked to delete, and retention had deleted",
         words="A log lost its oldest records before anybody had asked for it, or before they were committed.",
-        evidence="broker: log-start, high-watermark, leader, follower, recovered; client: delete-records, read; "
-        "log: snapshot",
+        evidence="runner: setup; broker: log-start, high-watermark, leader, follower, recovered; "
+        "client: delete-records, alter-topic, read; log: snapshot",
         unchecked="A request for all that is committed, without an answer, may have been for any offset that was "
         "committed by then. A process that a disk error ended reports nothing of its last step: where logs start "
         "since may be what it had deleted, by retention or for such a request.",

@@ -18,7 +18,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from checkers.checker import Checker, unproven
+from checkers.checker import Checker, of_run, unproven
 from checkers.facts.sequence import breaks_of
 from checkers.facts.view import NO_KEY, unchecked
 from checkers.judge import check_in_process
@@ -171,11 +171,11 @@ def _judge_tables(
         parts, rows, about = selected(tables, [*manifests.values()], limits)
         judged = rows.mapPartitions(partial(each_key, rows_judge(checkers, about))).collect()
     by_part = _anomalies(judged)
-    found: dict[Folder, list[Anomaly]] = {path: [] for path in paths}
+    found: dict[Folder, list[list[Anomaly]]] = {path: [] for path in paths}
     for part in sorted(parts, key=lambda part: part.place):
         unjudged = [_unreadable(f"{part.topic}-{part.partition}: Spark did not judge it")]
-        found[paths[part.run]] += by_part.get(part.key, unjudged)
-    return {path: _whole(manifests[path], found[path]) for path in paths}
+        found[paths[part.run]].append(by_part.get(part.key, unjudged))
+    return {path: _whole(manifests[path], of_run(found[path])) for path in paths}
 
 
 def selected(

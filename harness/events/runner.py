@@ -42,6 +42,9 @@ class Setup(Event):
     delete_retention_ms: int | None = field(
         default=None, metadata=key("how long compaction keeps a tombstone; absent if longer than a run")
     )
+    retains: bool | None = field(
+        default=None, metadata=key("true if brokers delete the oldest files of a log by their age or its size")
+    )
     message_format: str | None = field(default=None, metadata=key("`with_epochs` or `without_epochs`"))
     sends_once: bool | None = field(default=None, metadata=key("the client sends no record again"))
     idempotent: tuple[str, ...] | None = field(

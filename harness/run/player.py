@@ -237,6 +237,7 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         unclean=settings.unclean_election,
         replica_lag_ms=settings.replica_lag_ms_max,
         delete_retention_ms=settings.delete_retention_ms,
+        retains=bool(settings.retention_ms or settings.retention_bytes) or None,
         message_format=settings.message_format.value,
         sends_once=sends_once and spec.scenario.clients.sends_once,
         idempotent=spec.scenario.clients.idempotent or None,

@@ -300,7 +300,7 @@ class SimLog:
         active = self.segments[-1]
         active.cut_from(offset)
         active.gone_bytes = 0  # what follows now begins where it ends
-        self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
+        self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, min(self._start, offset))
         self._start = min(self._start, self._end)
         self._cleaner.end(self._end)
         self.changes += 1

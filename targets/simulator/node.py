@@ -63,7 +63,7 @@ class Watcher(Protocol):
     """Receives every step of every core: oracles."""
 
     def __call__(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
-        """Process a step that was just performed."""
+        """Process a step that was just performed; one that ended its process has the effects from before that."""
 
 
 class Setting(Protocol):
@@ -200,14 +200,15 @@ class Process:
             self._resolved(event)
             return
         world, name = self._world, self._node.name
+        world.core_steps += 1
         try:
             wall_ms = clock.EPOCH_MS + self._node.wall_ns() // clock.NS_PER_MS
             effects = self.broker.step(self._node.clock.now_ns, event, wall_ms=wall_ms)
         except Exception as error:  # any error ends the real broker too
             self._node.printed.append(traceback.format_exc())
             self._node.end(self, f"{error!r}")
+            self._watched(event, ())  # of its effects none is performed, but its disk may have changed
             return
-        world.core_steps += 1
         world.coverage.note(event, effects)
         if world.trace.detail is Detail.FULL:
             world.trace.note(f"{world.clock.now_ns} {name} {event!r} -> {effects!r}")
@@ -230,7 +231,6 @@ class Process:
         self._go_on()
 
     def _obey(self, event: Event, effects: Sequence[Effect]) -> None:
-        world, name = self._world, self._node.name
         done = 0
         try:
             for effect in effects:
@@ -239,8 +239,11 @@ class Process:
         except OSError as error:  # the effects behind it are not performed
             effects = effects[:done]
             self._node.end(self, f"{error!r}")
-        for watcher in world.watchers:
-            watcher(name, event, effects)
+        self._watched(event, effects)
+
+    def _watched(self, event: Event, effects: Sequence[Effect]) -> None:
+        for watcher in self._world.watchers:
+            watcher(self._node.name, event, effects)
 
     def on_tick(self, at_ns: int) -> None:
         """Send the tick if it is the one armed last; an earlier one is void."""

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from harness.keys import TEXT_HEADER, is_tombstone, key_of
 from harness.logdir.records import sent_digest
-from targets.broker.core.log_port import LATEST_FORMAT, FormatError
+from targets.broker.core.log_port import LATEST_FORMAT, FormatError, number_bytes
 from targets.broker.core.messages import Batch, Payload
 
 HEADER_BYTES: Final = 61
@@ -78,7 +78,7 @@ def with_only(batch: Batch, deltas: Collection[int], horizon_ms: int | None = No
     times = timestamp if horizon_ms is None else f"{timestamp}{_HORIZON}{horizon_ms}"
     payload = _SEPARATOR.join((codec, times, *kept)).encode()
     # The times of records count from the horizon then.
-    more = 0 if horizon_ms is None else _number_bytes(int(timestamp) - horizon_ms) - 1
+    more = 0 if horizon_ms is None else len(number_bytes(int(timestamp) - horizon_ms)) - 1
     size = HEADER_BYTES + sum(_record_bytes(value) + more for value in kept if value != _REMOVED)
     return replace(batch, payload=payload, crc=crc32(payload), size=size)
 
@@ -88,11 +88,6 @@ def _record_bytes(value: str) -> int:
     if not is_tombstone(value):
         return RECORD_BYTES + len(value)
     return RECORD_BYTES + len(key_of(value) or "") + _HEADER_LENGTHS + len(TEXT_HEADER) + len(value)
-
-
-def _number_bytes(number: int) -> int:
-    """Return how many bytes a number of a record has."""
-    return max(1, -(-((number << 1) ^ (number >> 63)).bit_length() // 7))
 
 
 def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from checkers.checker import Checker, check, partitions
+from checkers.checker import Checker, check, of_run, partitions
 from harness.model import Anomaly, Kind, Op, Source
 from tests.checkers.golden import RECORDS, scenario_2
 from tests.checkers.story import Story
@@ -53,3 +53,12 @@ def test_check_goes_on_when_one_rule_crashes() -> None:
     assert [("it", Kind.UNCHECKED), ("next", Kind.LOST)] == [
         (found.checker, found.kind) for found in check(scenario_2("hw").ops, both)
     ]
+
+
+def test_run_proves_nothing_only_if_none_of_its_partitions_proves_anything() -> None:
+    nothing = Anomaly(kind=Kind.VACUOUS, topic="t", partition=0)
+    lost = Anomaly(kind=Kind.LOST, topic="t", partition=1)
+    assert [nothing, lost] == of_run([[nothing], [nothing, lost]])
+    assert [lost] == of_run([[nothing, lost], []])
+    assert [] == of_run([[], [nothing]])
+    assert [] == of_run([])

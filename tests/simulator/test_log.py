@@ -101,8 +101,10 @@ class Twins:
 
     def cut(self, chance: Random) -> None:
         to = chance.randint(max(0, self.real.start_offset - 1), self.real.end_offset + 1)
-        leo = chance.choice(tuple(LeoAfterCut))
-        assert self.real.truncate_to(to, leo) == self.sim.truncate_to(to, leo)
+        leo, before = chance.choice(tuple(LeoAfterCut)), self.real.end_offset
+        end = self.real.truncate_to(to, leo)
+        assert end == self.sim.truncate_to(to, leo)
+        assert end <= to or to > before
 
     def empty(self, chance: Random) -> None:
         to = chance.randint(0, self.real.end_offset + 5)
@@ -214,6 +216,18 @@ def test_simulated_log_is_compacted_as_the_log_on_files_is(tmp_path: Path, seeds
         for _ in range(STEPS):
             twins.step()
         twins.data.close()
+
+
+def test_compacted_log_that_is_cut_below_its_start_starts_and_ends_there(tmp_path: Path) -> None:
+    """Source: Kafka, LocalLog.truncateTo: the end is the offset. Seed 40938, with an upgrade."""
+    twins = KeyedTwins(tmp_path / "data", Random(1), segment_bytes=200)
+    while twins.real.end_offset < 12:
+        twins.lead(Random(twins.real.end_offset))
+    for log in (twins.real, twins.sim):
+        log.advance_start(1)
+        log.clean(log.end_offset - 2, TombstoneDelay(0), ALL)
+        assert (0, 0, 0) == (log.truncate_to(0, LeoAfterCut.TARGET), log.start_offset, log.end_offset)
+    twins.data.close()
 
 
 @pytest.mark.parametrize("segment_bytes", [ALL, 200], ids=["one segment", "small segments"])

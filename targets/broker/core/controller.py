@@ -274,20 +274,24 @@ def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
     """
     Return the live brokers; one that bounced since the last reading counts as gone until the next one.
 
-    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120).
+    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120). Before, one that
+             was read to be gone is, until what follows is decided; Kafka, ControllerContext.liveBrokerIds.
     """
-    known = core.state.controller.live
-    bounced = {
-        b for b, czxid in registered.items() if core.rules.fence_broker_epoch and known.get(b, czxid) != czxid
-    }
-    core.state.controller.read_again |= bool(bounced)
+    controller = core.state.controller
+    known, fenced = controller.live, core.rules.fence_broker_epoch
+    seen = registered.keys() if fenced else controller.undecided
+    bounced = {b for b, czxid in registered.items() if b in seen and known.get(b, czxid) != czxid}
+    controller.undecided.clear()
+    controller.read_again |= bool(bounced) and fenced
+    if bounced and not fenced:  # not at once: what was refused may be so again, as this controller is deposed
+        core.after_ms(("controller-read",), 1)
     return {broker: czxid for broker, czxid in registered.items() if broker not in bounced}
 
 
 def _changes(core: Core, live: dict[int, int]) -> Changes:
     """Return what differs from the last reading."""
     known = core.state.controller.live
-    gone = [each for each in known.items() if each[0] not in live and core.rules.fence_broker_epoch]
+    gone = [each for each in known.items() if each[0] not in live]
     return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
 
 

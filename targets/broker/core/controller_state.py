@@ -57,6 +57,8 @@ class Controller:
     reading: bool = False
     read_again: bool = False
     live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
+    # The brokers that were read to be gone, where a decision about that was refused.
+    undecided: set[int] = field(default_factory=set)
     # By partition, the brokers whose return led to a decision about it that was not written.
     unhandled: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)

@@ -34,7 +34,7 @@ class Changes:
 
     Attributes:
         returned: the brokers whose registration appeared (all of them, to a new controller).
-        gone: the last registration, (broker, czxid), of those that left or bounced; () where czxids do not count.
+        gone: the last registration, (broker, czxid), of those that left or bounced.
     """
 
     returned: frozenset[int] = frozenset()

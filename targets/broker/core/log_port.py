@@ -268,3 +268,14 @@ class LogPort(Protocol):
 
     def delete(self) -> None:
         """Delete the replica from the disk."""
+
+
+def number_bytes(number: int) -> bytes:
+    """Return a number as records hold it, from message format 2 on; of the simulator's logs it has the size."""
+    left = (number << 1) ^ (number >> 63)
+    written = bytearray()
+    while left > 127:
+        written.append(left & 0x7F | 0x80)
+        left >>= 7
+    written.append(left)
+    return bytes(written)

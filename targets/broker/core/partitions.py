@@ -16,9 +16,10 @@ from targets.broker.core.assignments import encode_topic
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.names import is_topic_name
+from targets.broker.core.placement import assigned, shown
 from targets.broker.core.removal import added
 from targets.broker.core.state import Core
-from targets.broker.core.topics import LOST, assigned, shown
+from targets.broker.core.topics import LOST
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     ZkChildren,

@@ -24,8 +24,8 @@ from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Decided
 from targets.broker.core.election import Decision
 from targets.broker.core.messages import ErrorCode, TopicPartition, WantedReplicas
+from targets.broker.core.placement import shown
 from targets.broker.core.state import Core
-from targets.broker.core.topics import shown
 from targets.broker.core.wishes import decode_wishes, take_out
 from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,

@@ -127,7 +127,7 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
     for decided in decisions:
         controller.states.pop(decided.tp, None)
         controller.seen.pop(decided.tp, None)
-        _handle_again(controller, decided.tp, decided.changes)
+        _handle_again(core, decided.tp, decided.changes, lost=result is ZkError.LOST)
         if result is ZkError.LOST:
             controller.uncertain[decided.tp] = decided
     if result is ZkError.LOST:
@@ -142,14 +142,19 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if again else 1)
 
 
-def _handle_again(controller: Controller, tp: TopicPartition, changes: Changes) -> None:
+def _handle_again(core: Core, tp: TopicPartition, changes: Changes, *, lost: bool) -> None:
     """
     Make the next reading find these changes once more, also if a broker that left or bounced is back by then.
 
+    Where czxids do not count, that is so after a refusal alone: Kafka elects again with the live brokers that it
+    knows. Whoever lost its connection does not know whether it is in office, and a new controller knows nothing.
     A broker that returned stays known, so that a bounce of it shows. Only about this partition its return is
     decided again: new epochs of all others might make a write fail once more, and so on without end.
     """
-    controller.live |= dict(changes.gone)
+    controller = core.state.controller
+    if core.rules.fence_broker_epoch or not lost:
+        controller.live |= dict(changes.gone)
+        controller.undecided.update(broker for broker, _ in changes.gone)
     controller.unhandled[tp] = changes.returned
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from targets.broker.core import readable, settings, topic_configs
 from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, NewTopic, TopicErrors
 from targets.broker.core.names import is_topic_name
-from targets.broker.core.state import Config, Core
+from targets.broker.core.placement import place
+from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     ZkCheck,
@@ -31,16 +32,13 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     ZkSet,
     config_path,
+    has_topic_id,
     topic_path,
 )
 
-# Of a list in an error's text.
-NAMED_MAX = 20
-# In place of a number of partitions or replicas.
-_DEFAULT = -1
 LOST = "the connection to ZooKeeper was lost"
 # What a deletion is told where the topic was written after it was read.
-_MEANWHILE = frozenset({ZkError.REFUSED, ZkError.BAD_VERSION})
+_MEANWHILE = frozenset({ZkError.REFUSED, ZkError.BAD_VERSION, ZkError.NO_NODE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +55,7 @@ class AwaitTopicsWrite:
     Topics are being created or deleted: the results so far, and the names whose writes are in flight.
 
     Attributes:
+        ids: of each topic that is being deleted, which one it is: the czxid of its node.
         again: whether the deletion was read and begun once more.
         refused: the topics whose deletion is to be begun once more.
         rest: what is written next of a large topic, if all of it that is in flight was written.
@@ -66,6 +65,7 @@ class AwaitTopicsWrite:
     errors: tuple[tuple[str, ErrorCode, str], ...]
     names: tuple[str, ...]
     deleting: bool
+    ids: Mapping[str, int] = field(default_factory=dict)
     again: bool = False
     refused: tuple[str, ...] = ()
     rest: tuple[tuple[str, ZkMulti], ...] = ()
@@ -73,12 +73,17 @@ class AwaitTopicsWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsToDelete:
-    """Topics are to be deleted; their partitions are being read."""
+    """
+    Topics are to be deleted; their partitions are being read.
+
+    Attributes:
+        ids: of a deletion that is begun once more, which topics it is of.
+    """
 
     caller: Caller
     topics: tuple[str, ...]
     errors: tuple[tuple[str, ErrorCode, str], ...]
-    again: bool = False
+    ids: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +92,14 @@ class AwaitPartitionsToDelete:
     Topics are to be deleted; what is below their partitions is being read.
 
     Attributes:
-        versions: of each topic's node, as it was read.
+        nodes: each topic's node, as it was read.
         own: the node of each topic's own settings, or that there is none.
         paths: what is below a topic, each with its topic: its partitions, and whatever else is there.
     """
 
     caller: Caller
     topics: tuple[str, ...]
-    versions: tuple[int, ...]
+    nodes: tuple[ZkNode, ...]
     own: tuple[ZkResult, ...]
     paths: tuple[tuple[str, str], ...]
     errors: tuple[tuple[str, ErrorCode, str], ...]
@@ -136,7 +141,7 @@ def on_live_read(core: Core, continuation: AwaitLiveBrokers, results: tuple[ZkRe
     for topic in continuation.request.topics:
         if named[topic.topic] > 1:
             continue
-        placed, error, text = _place(core.config, topic, sorted(live), left)
+        placed, error, text = place(core.config, topic, sorted(live), left)
         left -= len(placed)
         if error is ErrorCode.NONE:
             error, text = _settings_refusal(core, topic)
@@ -164,68 +169,6 @@ def _settings_refusal(core: Core, topic: NewTopic) -> tuple[ErrorCode, str]:
     return ErrorCode.NONE, ""
 
 
-def _place(
-    config: Config, topic: NewTopic, live: list[int], most: int
-) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
-    """
-    Return partition -> replicas, or an error: as the client assigned them, else round robin over the live.
-
-    Where the client leaves a number to this broker, its own setting holds (KIP-464).
-
-    Args:
-        most: partitions that the topic may have. All topics of a request share them, as their creation holds up
-            others.
-    """
-    if not is_topic_name(topic.topic):
-        text = f"topic {topic.topic[:80]!r}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'"
-        return {}, ErrorCode.INVALID_TOPIC, text
-    wanted = config.num_partitions if topic.partitions == _DEFAULT else topic.partitions
-    factor = (
-        config.default_replication_factor if topic.replication_factor == _DEFAULT else topic.replication_factor
-    )
-    partitions = len(topic.assignments) or wanted
-    if partitions > most:
-        text = f"{partitions} partitions: expected at most {most} more in one request (topic_partitions_max)"
-        return {}, ErrorCode.INVALID_PARTITIONS, text
-    if topic.assignments:
-        return _as_assigned(topic, live)
-    if wanted < 1:
-        return {}, ErrorCode.INVALID_PARTITIONS, f"partitions {wanted}: expected at least 1, or -1"
-    if not 1 <= factor <= len(live):
-        text = f"replication factor {factor}: expected 1 to {len(live)}, the live brokers, or -1"
-        return {}, ErrorCode.INVALID_REPLICATION_FACTOR, text
-    placed = {
-        partition: tuple(live[(partition + i) % len(live)] for i in range(factor)) for partition in range(wanted)
-    }
-    return placed, ErrorCode.NONE, ""
-
-
-def _as_assigned(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
-    placed = dict(topic.assignments)
-    if sorted(placed) != list(range(len(topic.assignments))):
-        text = f"partitions {shown(sorted(placed))}: expected 0 to {len(topic.assignments) - 1}, each once"
-        return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
-    return assigned(placed, live)
-
-
-def assigned(
-    placed: Mapping[int, tuple[int, ...]], live: Sequence[int]
-) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
-    """Return the partitions as a client has assigned them, or what is wrong with that."""
-    there = set(live)
-    for partition, replicas in placed.items():
-        if not replicas or len(set(replicas)) != len(replicas) or not set(replicas) <= there:
-            text = f"partition {partition} on {shown(replicas)}: expected distinct live brokers of {list(live)}"
-            return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
-    return placed, ErrorCode.NONE, ""
-
-
-def shown(numbers: Sequence[int]) -> str:
-    """Return a list of numbers as an error's text has it: the first of them."""
-    more = "" if len(numbers) <= NAMED_MAX else f" and {len(numbers) - NAMED_MAX} more"
-    return f"{list(numbers[:NAMED_MAX])}{more}"
-
-
 def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -> None:
     """Read which partitions the topics have, then delete their paths; the controller stops the replicas (V3 B)."""
     topics = tuple(dict.fromkeys(request.topics))
@@ -242,18 +185,22 @@ def _read_to_delete(core: Core, continuation: AwaitTopicsToDelete) -> None:
 
 
 def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
-    """Read next what is below each partition."""
+    """Read next what is below each partition; a younger topic of the name is not the one that is to go."""
     errors = [*continuation.errors]
     topics: list[str] = []
-    versions: list[int] = []
+    found: list[ZkNode] = []
     paths: list[tuple[str, str]] = []
     own: list[ZkResult] = []
     count = len(continuation.topics)
     nodes = zip(results[:count], results[count : 2 * count], results[2 * count :], strict=True)
     for topic, (node, below, settings_node) in zip(continuation.topics, nodes, strict=True):
-        if isinstance(node, ZkNode) and isinstance(below, ZkNames):
+        if (
+            isinstance(node, ZkNode)
+            and isinstance(below, ZkNames)
+            and continuation.ids.get(topic, node.czxid) == node.czxid
+        ):
             topics.append(topic)
-            versions.append(node.version)
+            found.append(node)
             own.append(settings_node)
             paths += [(topic, f"{topic_path(topic)}/{name}") for name in below.names]
         else:
@@ -261,11 +208,11 @@ def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[Z
     after = AwaitPartitionsToDelete(
         caller=continuation.caller,
         topics=tuple(topics),
-        versions=tuple(versions),
+        nodes=tuple(found),
         own=tuple(own),
         paths=tuple(paths),
         errors=tuple(errors),
-        again=continuation.again,
+        again=bool(continuation.ids),
     )
     core.ask(after, *(ZkChildren(path=path) for _, path in paths))
 
@@ -298,9 +245,9 @@ def on_partitions_to_delete(
     unread = [(topic, *error) for topic, error in errors.items() if error[0] is not ErrorCode.NONE]
     firsts: list[tuple[str, ZkMulti]] = []
     rest: list[tuple[str, ZkMulti]] = []
-    for topic, version, own in zip(continuation.topics, continuation.versions, continuation.own, strict=True):
+    for topic, node, own in zip(continuation.topics, continuation.nodes, continuation.own, strict=True):
         if errors[topic][0] is ErrorCode.NONE:
-            multis = _deletes(topic, version, paths[topic], core.config.together.deletes_max)
+            multis = _deletes(topic, node.version, paths[topic], core.config.together.deletes_max)
             if isinstance(own, ZkNode):  # its settings go with it; one that is written later counts for no other
                 multis[-1] = ZkMulti(ops=(*multis[-1].ops, *topic_configs.changes(topic, own, {})))
             firsts.append((topic, multis[0]))
@@ -310,6 +257,7 @@ def on_partitions_to_delete(
         errors=(*continuation.errors, *unread),
         names=tuple(topic for topic, _ in firsts),
         deleting=True,
+        ids={topic: node.czxid for topic, node in zip(continuation.topics, continuation.nodes, strict=True)},
         again=continuation.again,
         rest=tuple(rest),
     )
@@ -321,28 +269,33 @@ def _deletes(topic: str, version: int, below: Sequence[str], most: int) -> list[
     Return the multis that delete a topic, each about at most so many nodes.
 
     Of several each has the version that the first one makes, so that none reaches a topic that is written
-    meanwhile, or a younger one of that name.
+    meanwhile. A younger one of that name may have just that version, but not the topic's id: a node whose path
+    carries it goes in the last, and the others check it. (Without the rule topic_identity there is none.)
     """
     path = topic_path(topic)
     if len(below) < most:
         return [ZkMulti(ops=tuple(ZkDelete(path=each) for each in (*below, path)))]
     empty = ZkSet(path=path, data=encode_assignment({}), version=version)
-    check = ZkCheck(path=path, version=version + 1)
-    size = max(1, most - 1)
-    parts = [below[first : first + size] for first in range(0, len(below), size)]
+    guards = [each for each in below if has_topic_id(each)][:1]
+    last = [*guards, *(each.rpartition("/")[0] for each in guards)]
+    is_same = (ZkCheck(path=path, version=version + 1), *(ZkCheck(path=each, version=0) for each in guards))
+    size = max(1, most - len(is_same))
+    others = [each for each in below if each not in last]
+    parts = [others[first : first + size] for first in range(0, len(others), size)]
     multis = [
-        ZkMulti(ops=(check if number else empty, *(ZkDelete(path=each) for each in part)))
+        ZkMulti(ops=(*(is_same if number else (empty,)), *(ZkDelete(path=each) for each in part)))
         for number, part in enumerate(parts)
     ]
-    return [*multis, ZkMulti(ops=(ZkDelete(path=path, version=version + 1),))]
+    end = (*(ZkDelete(path=each) for each in last), ZkDelete(path=path, version=version + 1))
+    return [*multis, ZkMulti(ops=end)]
 
 
 def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple[ZkResult, ...]) -> None:
     """
     Answer with a result for every topic: of several writes, the first that failed.
 
-    A deletion is refused if there is a path that was not read, as a controller wrote a first state meanwhile, or
-    if a topic of several writes was written meanwhile. Then it is read once more.
+    A deletion is refused if there is a path that was not read, as a controller wrote a first state meanwhile, if
+    one that was read is gone, or if a topic of several writes was written meanwhile. Then it is read once more.
     """
     written: dict[str, ZkResult] = {}
     for name, result in zip(continuation.names, results, strict=True):
@@ -363,10 +316,11 @@ def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple
         core.ask(after, *(multi for _, multi in rest))
         return
     if refused:
-        once_more = AwaitTopicsToDelete(
-            caller=continuation.caller, topics=tuple(refused), errors=tuple(errors), again=True
+        ids = {name: continuation.ids[name] for name in refused}
+        again = AwaitTopicsToDelete(
+            caller=continuation.caller, topics=tuple(refused), errors=tuple(errors), ids=ids
         )
-        _read_to_delete(core, once_more)
+        _read_to_delete(core, again)
         return
     response = TopicErrors(errors=tuple(errors), deleting=continuation.deleting)
     core.effects.append(Answer(to=continuation.caller, response=response))

@@ -188,6 +188,11 @@ def topic_id_path(tp: TopicPartition, topic_id: int) -> str:
     return f"{partition_path(tp)}/id-{topic_id}"
 
 
+def has_topic_id(path: str) -> bool:
+    """Return True if a node below a partition's is one of `topic_id_path`."""
+    return path.rpartition("/")[2].startswith("id-")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
     """

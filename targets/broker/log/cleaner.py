@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from targets.broker.core.log_port import number_bytes
 from targets.broker.core.messages import Payload
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.limits import Limits
@@ -35,7 +36,7 @@ from targets.broker.log.batch import (
 )
 from targets.broker.log.compression import CodecError, TooLargeError, open_records, pack_records
 from targets.broker.log.old_messages import Message, messages_of, with_only
-from targets.broker.log.records import RecordsError, number_at, number_bytes
+from targets.broker.log.records import RecordsError, number_at
 from targets.broker.log.stored import is_old
 
 # As in Kafka's map: what is remembered of a key has this size, however long the key is.

@@ -305,7 +305,9 @@ class FileLog:
             active.cut_from(offset)
             if active.durable_bytes < durable:
                 self._report_durable(active)
-            self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
+            # Below its start all is deleted: a log that is cut there starts and ends at the offset.
+            physical = max(active.next_offset, min(self._start, offset))
+            self._end = offset if leo is LeoAfterCut.TARGET else physical
             self._start = min(self._start, self._end)
             self.recovery_point = min(self.recovery_point, self._end)
             if past:

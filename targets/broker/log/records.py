@@ -189,16 +189,5 @@ def number_at(data: Payload, at: int) -> tuple[int, int]:
     raise RecordsError(f"byte {at}: a number of more than {_VARINT_BYTES_MAX} bytes")
 
 
-def number_bytes(number: int) -> bytes:
-    """Return a number as it is written."""
-    left = (number << 1) ^ (number >> 63)
-    written = bytearray()
-    while left > 127:
-        written.append(left & 0x7F | 0x80)
-        left >>= 7
-    written.append(left)
-    return bytes(written)
-
-
 def _wrong_delta(at: int, twice: int, raw: int) -> RecordsError:
     return RecordsError(f"record at byte {at}: offset delta {raw >> 1}; expected {twice >> 1}")

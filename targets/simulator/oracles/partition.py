@@ -79,12 +79,12 @@ class PartitionOracle:
     # --- events ----------------------------------------------------------------------------------------------
     def on_step(self, name: str, *, started: bool) -> None:
         """Look at a node that has just made a step, and check the rules that a change may have broken."""
-        before = self.replicas.look(name, started=started)
+        before = self.replicas.look(name, started=started, stepped=True)
         if before is None:
             return
         self._judge_leader(name, before)
         self._judge_start(name, before)
-        self._look_at_dead()
+        self.replicas.look_at_dead()
         if self.replicas.seen[name].role is Role.LEADER:
             self._judge_exposed(name)
         else:
@@ -107,7 +107,7 @@ class PartitionOracle:
         self._topic_id = state.topic_id or self._topic_id
         names = (self._world.name_of(member) for member in state.isr)
         before, self._isr = self._isr, tuple(name for name in names if name is not None)
-        self._look_at_dead()
+        self.replicas.look_at_dead()
         if self._may_be_unclean and not set(self._isr) & set(before):
             self._unclean_epoch = state.leader_epoch
             self._excused.update(self._lacking(self.committed))
@@ -121,10 +121,6 @@ class PartitionOracle:
         """Note of which processes a leader has heard that it asks ZooKeeper to have in the ISR."""
         for member in filter(None, map(self._world.name_of, isr)):
             self._asked[member] = self._lives.heard(leader, member)
-
-    def _look_at_dead(self) -> None:
-        for name, before in self.replicas.look_at_dead():
-            self._note_start(name, before)
 
     def _is_as_when_asked(self, member: str) -> bool:
         life = self._lives.now(member)
@@ -180,17 +176,6 @@ class PartitionOracle:
             start = seen.log.start_offset
             self.violated(Rule.HIGH_WATERMARK, (name,), start, f"{said}, below the start of its log, {start}")
 
-    def _note_start(self, name: str, before: Before) -> None:
-        """Note where a leader's log starts, or where its process let it start in the step in which it ended."""
-        seen = self.replicas.seen[name]
-        if seen.log is None:
-            return
-        if seen.replica is not None and (seen.role is Role.LEADER or self._retains):
-            self.start = max(self.start, seen.log.start_offset)
-        elif before.role is Role.LEADER and before.replica is not seen.replica:
-            # A disk error ended the deletion once the new start was on the disk; that step is seen nowhere.
-            self.start = max(self.start, seen.log.kept_start)
-
     def _judge_start(self, name: str, before: Before) -> None:
         """Check that a log's start rises no further than a leader's, and does not fall while the log is there."""
         seen = self.replicas.seen[name]
@@ -202,8 +187,15 @@ class PartitionOracle:
         said = f"the log of {self.replicas.place(name)} starts at {start}"
         if log is seen.log and begun == log.begun and start < earlier <= end:
             self.violated(Rule.LOG_START, (name,), start, f"{said}, and started at {earlier} before")
-        self._note_start(name, before)
-        if seen.replica is not None and start > self.start:
+        # A disk error may end a step once the new start is on the disk; then nobody else looks at what was there.
+        ended = seen.replica is None
+        mine, role = (before.replica, before.role) if ended else (seen.replica, seen.role)
+        if mine is not None and ended and role is Role.LEADER and start > max(earlier, mine.high_watermark):
+            text = f"{said}, past {mine.high_watermark}, its high watermark when it ended"
+            self.violated(Rule.LOG_START, (name,), start, text)
+        if mine is not None and (role is Role.LEADER or self._retains):
+            self.start = max(self.start, start)
+        elif mine is not None and start > self.start:
             self.violated(Rule.LOG_START, (name,), start, f"{said}, and no leader's past {self.start}")
         self._starts[name] = seen.log, seen.log.begun, start
 

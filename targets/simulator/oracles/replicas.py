@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from harness.cluster.disk_error import DiskError
 from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Replica, Role
@@ -106,12 +107,14 @@ class Replicas:
         self._records = records
         self._topic_id = NO_TOPIC_ID
 
-    def look(self, name: str, *, started: bool) -> Before | None:
+    def look(self, name: str, *, started: bool, stepped: bool = False) -> Before | None:
         """
         Read a node's replica; return what it was before, None if nothing has changed.
 
         Args:
             started: the node's process has just opened its disk.
+            stepped: it has just made a step. One that ended it takes no records but those that it cut itself,
+                unless a flush failed.
         """
         seen, node = self.seen[name], self._world.nodes[name]
         replica = None if node.process is None else node.process.broker.state.replicas.get(self._tp)
@@ -123,7 +126,8 @@ class Replicas:
         seen.was = before = seen.now()
         seen.moved = self._world.core_steps
         if log is not seen.log or (log is not None and log.changes != seen.changes):
-            self._look_at_log(name, log, cut_off=started or node.process is None)
+            taken = not stepped or node.disk.errors.armed is DiskError.FLUSH
+            self._look_at_log(name, log, cut_off=started or (node.process is None and taken))
         seen.replica = replica
         if replica is None:
             seen.role, seen.phase = Role.NONE, Phase.FAILED
@@ -154,15 +158,11 @@ class Replicas:
         log = self._world.nodes[name].disk.logs.get(self._tp)
         return log is not None and not is_same_topic(log.topic_id, self._topic_id)
 
-    def look_at_dead(self) -> list[tuple[str, Before]]:
-        """
-        Note what power losses took before any check: a power loss makes no step.
-
-        Return those that have changed, with what they were before: a process's last step may be seen here first.
-        """
-        dead = [name for name in self.seen if self._world.nodes[name].process is None]
-        looks = ((name, self.look(name, started=False)) for name in dead)
-        return [(name, before) for name, before in looks if before is not None]
+    def look_at_dead(self) -> None:
+        """Note what power losses took before any check: a power loss makes no step."""
+        for name in self.seen:
+            if self._world.nodes[name].process is None:
+                self.look(name, started=False)
 
     def _look_at_log(self, name: str, log: SimLog | None, *, cut_off: bool) -> None:
         seen, taken = self.seen[name], self.taken[name]

@@ -281,6 +281,29 @@ def test_leader_that_went_unwritten_and_came_back_has_failed(protocol: str) -> N
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_leader_that_was_read_to_be_gone_has_failed_though_the_write_about_that_was_refused(protocol: str) -> None:
+    """
+    Source:  Kafka, PartitionStateMachine.electLeaderForPartition: what is refused is elected again with the live
+             brokers that the controller knows, and 1 is none until its registration is read. Found by seed 40413.
+    """
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.produce(1, crc=11)
+    cluster.benches[3].hold(leader_and_isr_path(TP), writes=True)
+    cluster.expire(cluster.stop(1))
+    before = cluster.state()
+    cluster.zk.put_state(1, before.leader_epoch, (1, 2), topic_id=before.topic_id)
+    cluster.lose_power(1, kept=0)
+    cluster.start(1)
+    cluster.benches[3].release()
+    cluster.settle()
+    cluster.pass_ms(2_000)
+    assert [[1, 2], [2]] == [value["isr"] for value in cluster.benches[3].observed("elected")][:2]
+    assert (F, L) == tuple(cluster.roles()[broker][0] for broker in (1, 2))
+    assert [1, 1] == [cluster.replica(broker).log.end_offset for broker in (1, 2)]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_command_waits_until_the_process_has_registered(protocol: str) -> None:
     """
     Source:  KafkaServer, which registers before it processes requests. A command for the previous process would

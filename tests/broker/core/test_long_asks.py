@@ -224,6 +224,36 @@ def test_large_topic_that_is_written_since_it_was_read_is_deleted_whole_or_not_a
     assert {each for each in bench.zk.nodes if each.startswith(path)} == (set() if times == 1 else there)
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_later_part_of_a_deletion_reaches_no_younger_topic_whose_node_has_the_version(
+    monkeypatch: pytest.MonkeyPatch, last: bool
+) -> None:
+    """Source: KIP-516, Motivation. Another client has ended the deletion, and made the topic anew."""
+    bench, path = alone(rules="kip380"), topic_path("t")
+    outcome(bench, create(topic("t", MANY)))
+    bench.fire("/brokers/topics")
+    younger = {path} if last else {path, *(f"{path}/{number}" for number in range(MANY))}
+    original, waiting = bench.zk.write, [younger]
+
+    def write(parts: Any, session: int) -> Any:
+        due = parts[-1].path == path if last else ZkCheck(path=path, version=1) in parts
+        if due and waiting:
+            waiting.clear()
+            for each in sorted((each for each in bench.zk.nodes if each.startswith(path)), reverse=True):
+                bench.zk.remove(each)
+            for _ in range(2):
+                bench.zk.put(path, encode_assignment({0: (1,)}))
+            assert 1 == bench.zk.nodes[path].version
+            for each in younger - {path}:
+                bench.zk.put(each)
+        return original(parts, session)
+
+    monkeypatch.setattr(bench.zk, "write", write)
+    ((_, error),) = outcome(bench, DeleteTopicsRequest(topics=("t",), timeout_ms=1_000))
+    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION is error
+    assert younger == {each for each in bench.zk.nodes if each.startswith(path)}
+
+
 def test_topic_that_is_deleted_in_part_can_be_deleted_again() -> None:
     bench = alone()
     outcome(bench, create(topic("t", 3)))

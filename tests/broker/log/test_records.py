@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from targets.broker.log.records import HeavyError, RecordsError, _AnyRecord, check_records
+from targets.broker.core.log_port import number_bytes
+from targets.broker.log.records import HeavyError, RecordsError, _AnyRecord, check_records, number_at
 from tests.broker.log.batches import drawn, raw_record, varint, with_length
 
 sizes = st.one_of(st.integers(0, 5), st.sampled_from([62, 63, 64, 65, 8190, 8191, 8192, 8193, 9000]))
@@ -122,3 +123,12 @@ def test_headers_are_counted_over_all_records() -> None:
     assert 12 == check_records(data, 4, 12)
     with pytest.raises(HeavyError, match="12 headers of records; 11 allowed at once"):
         check_records(data, 4, 11)
+
+
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [(0, 1), (-1, 1), (63, 1), (-64, 1), (64, 2), (-65, 2), (8191, 2), (-8192, 2), (8192, 3), (2**61, 9)],
+)
+def test_number_is_written_as_it_is_read(number: int, size: int) -> None:
+    written = number_bytes(number)
+    assert (varint(number), size, (number, size)) == (written, len(written), number_at(written, 0))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from checkers import CHECKERS
 from checkers.facts.activity import Counts, activity_of, count
+from checkers.judge import check_in_process
 from checkers.rules.vacuous import vacuous
 from harness.model import Op, OpType, Source
 from tests.events.filled import filled
@@ -98,6 +100,21 @@ def test_run_proves_nothing_without_an_acknowledged_record_or_a_fault_that_bit()
     (unhurt,) = vacuous(ops_of(RANDOM, acked("m1"), *restart))
     assert "No fault of the schedule bit." == unhurt.sentence
     assert [] == vacuous(ops_of(RANDOM, acked("m1"), *kill))
+
+
+def test_record_at_another_partition_that_lasts_can_be_lost_and_one_of_a_topic_that_goes_cannot() -> None:
+    head = {"random": True, "topic": "log", "further": {"orders-0": ["A"]}, "churned": ["temp"]}
+    kill = (nemesis(OpType.INVOKE, "kill", "A"), nemesis(OpType.OK, "kill", "A"))
+
+    def sentences(topic: str) -> list[str]:
+        mine, (source, type_, f, value) = (Source.CLIENT, OpType.OK, "read", {"topic": "log"}), acked("p1")
+        sent = source, type_, f, {**value, "topic": topic, "partition": 0}
+        ops = ops_of((Source.RUNNER, OpType.INFO, "setup", head), *kill, mine, sent)
+        return [found.sentence for found in check_in_process(ops, {"vacuous": CHECKERS["vacuous"]})]
+
+    assert [] == sentences("orders")
+    (gone,) = sentences("temp")
+    assert "No record of the schedule" in gone
 
 
 def test_polls_that_were_answered_are_counted_with_their_records() -> None:

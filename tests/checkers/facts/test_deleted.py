@@ -54,3 +54,21 @@ def test_deletion_of_all_that_is_committed_is_not_reported_where_a_disk_error_en
     moved(story, "B", 1, 3, "leader").log("A", [], start=3).log("B", [], start=3)
     said = [found.sentence for found in deleted(PartOps(story.ops))]
     assert early is any("and what was to be deleted ends at 1" in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize(("retains", "altered", "ends", "early"), [
+    (None, "", True, True), (True, "", True, False), (None, "retention.ms", True, False),
+    (None, "segment.bytes", True, True), (True, "", False, True),
+])  # fmt: skip
+def test_only_deletion_by_retention_of_a_run_may_be_in_the_step_in_which_a_disk_error_ended_the_broker(
+    retains: bool | None, altered: str, ends: bool, early: bool
+) -> None:
+    """Nobody reports it then; that brokers delete by retention is known of the set-up, or of the topic."""
+    story = Story({"x": ["x-0"]}, retains=retains).started("A").elected("A", 0).leads("A", 0, 0)
+    if altered:
+        story.add(Source.CLIENT, "client-7", OpType.INVOKE, "alter-topic", topic="t", setting=altered, to="100")
+    story.append("A", 0, 4, 0, "leader").passes("A", 4)
+    if ends:
+        story.broker("A", "ended", reason="OSError(5, 'Input/output error')")
+    story.started("A").recovered("A", 4).elected("A", 1).leads("A", 1, 4).log("A", [], start=3)
+    assert early is bool(deleted(PartOps(story.ops)))

@@ -13,7 +13,7 @@ from targets.broker.core.messages import DeletePartition, DeleteRecordsRequest
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.world import World
-from tests.simulator.oracles.planted import fetch, log_of, patch, post, sentence_of, watched
+from tests.simulator.oracles.planted import fetch, log_of, patch, post, produce, sentence_of, watched
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, boot, settled
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -143,6 +143,26 @@ def test_deletion_in_whose_step_the_leader_ended_is_a_leaders(
     boot(world, "A")
     assert world.until(lambda: settled(world), WAIT_S)
     assert {} == oracles.violations
+
+
+def test_deletion_past_the_high_watermark_in_whose_step_the_leader_ended_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, oracles = watched()
+    log = log_of(world, "A")
+    advance = log.advance_start
+
+    def too_far(_offset: int) -> None:
+        advance(log.end_offset)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(log, "advance_start", too_far)
+    for name in ("B", "C"):
+        world.nodes[name].pause()
+    post(world, "A", produce("m3.0", acks=1))
+    post(world, "A", delete(2))
+    assert world.nodes["A"].process is None
+    assert "starts at 4, past 3, its high watermark when it ended" in sentence_of(oracles, Rule.LOG_START)
 
 
 def test_start_that_rises_when_a_leader_starts_again_is_named() -> None:

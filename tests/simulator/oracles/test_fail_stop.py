@@ -10,6 +10,7 @@ import pytest
 from harness.cluster.disk_error import DiskError
 from targets.broker.core import leader
 from targets.broker.core.broker import Broker
+from targets.broker.core.log_port import LeoAfterCut
 from targets.simulator.node import Node
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.world import World
@@ -117,3 +118,39 @@ def test_oracles_begin_with_what_failed_before_them() -> None:
     boot(world, "B")
     assert world.until(lambda: settled(world), WAIT_S)
     assert {} == oracles.violations
+
+
+@pytest.mark.parametrize(("met", "named"), [(DiskError.WRITE, True), (DiskError.FLUSH, False)])
+def test_committed_records_that_a_step_cut_before_it_failed_are_named(
+    met: DiskError, named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that fails takes nothing that was there; a flush that fails does."""
+    world, oracles = watched()
+    log = log_of(world, "B")
+
+    def cut_and_fail(_batches: Any) -> Any:
+        log.truncate_to(1, LeoAfterCut.PHYSICAL)
+        world.nodes["B"].disk.errors.arm(met, None)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(log, "append_as_follower", cut_and_fail)
+    post(world, "A", produce("m3.0"))
+    assert world.until(lambda: world.nodes["B"].process is None, WAIT_S)
+    assert named is ("m1.0 was committed at offset 0 and is not on B" in sentence_of(oracles, Rule.COMMITTED))
+
+
+def test_end_of_a_process_by_an_error_of_a_step_is_seen_in_that_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the next process's first step would be held against the error of the one before."""
+    world, oracles = watched()
+    patch(monkeypatch, leader, "append_as_leader", failing)
+    post(world, "A", produce("late", acks=1))
+    assert world.nodes["A"].process is None
+    assert "A met ENOSPC at a test, and the reason of its end is" in sentence_of(oracles, Rule.FAIL_STOP)
+
+
+def failing(_original: Any, core: Any, _replica: Any, _batches: Any) -> Any:
+    """Meet an error, and end for another reason."""
+    errors = core.disk._node.disk.errors
+    errors.arm(DiskError.FULL, None)
+    errors.error("a test")
+    raise ZeroDivisionError("a bug")
