@@ -6,7 +6,8 @@ What ZooKeeper told a broker, and what the broker made of it.
     isr       a leader takes an ISR only from its own session's answer; if another write followed its lost one, the
               followers that this one added count on
     reading   each election that an operator asked for takes place, commands for brokers that are gone are dropped,
-              and a partition's first leader is the first live one in the order of its assignment
+              a broker that has just gone is no longer in an ISR to which it had come before that was read, and a
+              partition's first leader is the first live one in the order of its assignment
     topics    a topic counts as deleted if every write of its deletion was made; one that was only to be validated
               is not written
 
@@ -46,6 +47,7 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     decode_registration,
     decode_state,
+    leader_and_isr_path,
     topic_path,
 )
 from targets.simulator.oracles.operator_node import read_asked
@@ -106,6 +108,7 @@ class Heard:
         self._violations = violations
         self._main = main
         self._asked: dict[str, dict[int, _Asked]] = {name: {} for name in world.nodes}
+        self._gone: dict[str, _Gone] = {name: _Gone() for name in world.nodes}
 
     def on_step(self, name: str, event: Event, effects: Sequence[Effect], state: State | None) -> None:
         """Note a step's asks, and judge it if it ends one."""
@@ -127,6 +130,8 @@ class Heard:
                 else:
                     asked[effect.tag] = _Asked(pending)
         if answered is not None and not goes_on:
+            for tp, text in self._gone[name].wrong(self._world, answered, state):
+                self._violations.add(Rule.OFFICE, tp, (name,), -1, f"{name} {text}")
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
                 self._violations.add(rule, tp or self._main, (name,), -1, f"{name} {text}")
@@ -137,6 +142,43 @@ class Heard:
             for text in (untried(*told, node.clock.now_ns), unread(*told), misread(*told)):
                 if text:
                     self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
+
+
+@dataclass(slots=True)
+class _Gone:
+    """
+    Who was registered when a controller read last.
+
+    Attributes:
+        live: as it read them.
+        zxid: ZooKeeper's, when it had read who is registered now and had not asked for the states.
+    """
+
+    live: Collection[int] = ()
+    zxid: int = 0
+
+    def wrong(self, world: World, asked: _Asked, state: State) -> Iterator[tuple[TopicPartition, str]]:
+        """
+        Yield the ISRs that a controller leaves a broker in, which it has just read to be gone.
+
+        Those that were written since it asked need not be known to it.
+        Source:  V3 A.3.1: "Read the current ISR of P".
+        """
+        about, controller, tree = asked.about, state.controller, world.zookeeper.tree
+        if isinstance(about, reading.AwaitNames):
+            self.zxid = tree.zxid
+        if not isinstance(about, reading.AwaitStates) or _void(about, asked, state):
+            return
+        gone, self.live = set(self.live) - controller.live.keys(), frozenset(controller.live)
+        decided = {each.tp for each in _under_way(state)} if gone else ()
+        for tp, known in controller.states.items() if gone else ():
+            node = tree.nodes.get(leader_and_isr_path(tp))
+            if node is None or node.mzxid > self.zxid or tp in decided or tp in controller.uncertain:
+                continue
+            there = decode_state(node)
+            left = gone & set(there.isr) - set(known.isr)
+            if left and there.topic_id == known.topic_id:
+                yield tp, f"does not know that broker {min(left)}, which it has read to be gone, is in {tp}'s ISR"
 
 
 def _wrong(
@@ -234,6 +276,15 @@ def _of_reading(
 def _decisions(effects: Sequence[Effect], state: State) -> Iterator[Decided]:
     asks = [state.pending.get(effect.tag) for effect in effects if isinstance(effect, ZkAsk)]
     for pending in asks:
+        sent = pending.continuation if isinstance(pending, AwaitRest) else pending
+        if isinstance(sent, AwaitStateWrites):
+            yield from sent.decisions
+    yield from state.controller.writes
+
+
+def _under_way(state: State) -> Iterator[Decided]:
+    """Yield all that is decided and not answered."""
+    for pending in state.pending.values():
         sent = pending.continuation if isinstance(pending, AwaitRest) else pending
         if isinstance(sent, AwaitStateWrites):
             yield from sent.decisions

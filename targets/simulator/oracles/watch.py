@@ -67,6 +67,7 @@ from targets.broker.core.state import Replica, State
 from targets.broker.core.zookeeper import leader_and_isr_path
 from targets.simulator.clock import NS_PER_S
 from targets.simulator.node import Node
+from targets.simulator.oracles.asking import Asking
 from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints
 from targets.simulator.oracles.commands import Commands
@@ -131,6 +132,7 @@ class Oracles:
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
         self._deletions = Deletions(world)
+        self._asking = Asking(world)
         parts = {tp: oracle.compacted for tp, oracle in self._partitions.items()}
         self._compaction = Compaction(world, parts)
         self._lag = Lag(world, self._partitions.keys())
@@ -217,6 +219,8 @@ class Oracles:
         self._heard.on_step(name, event, effects, state)
         if state is not None and (text := self._due.timers(name, event, state)):
             self._overdue(name, None, text)
+        for tp, text in () if state is None else self._asking.wrong(name, event, effects, state):
+            self._overdue(name, tp, text)
         for tp, text in () if state is None else self._deletions.wrong(name, event, effects, state):
             self._overdue(name, tp, text)
         for tp, text in () if state is None else self._compaction.wrong(name, event, effects, state):
