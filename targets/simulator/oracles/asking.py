@@ -39,25 +39,19 @@ class Asking:
     ) -> Iterator[tuple[TopicPartition, str]]:
         """Yield what is wrong with what a step asks, or does not ask."""
         sent, newest = self._sent[name], self._newest[name]
-        kind = type(event)
-        if kind is Start:
+        if type(event) is Start:
             sent.clear()
             newest.clear()
         answered = sent.pop(event.tag, None) if isinstance(event, Answered) else None
-        asked: dict[int, AwaitLeader] = {}
         for effect in effects:
-            if type(effect) is Send and type(awaits := state.pending.get(effect.tag)) is AwaitLeader:
-                asked[effect.tag] = awaits
-                newest |= {(awaits.leader, awaits.kind, ask.tp): effect.tag for ask in awaits.asks}
-        for tag, awaits in asked.items():
-            if awaited := next(self._awaited(name, state, awaits), None):
-                yield awaited, f"{name} asks {_who(awaits)}, and {awaited} awaits its answer to an earlier request"
-            sent[tag] = awaits
-        for awaits in asked.values() if isinstance(event, Answered) and answered is not None else ():
-            if awaits.kind is answered.kind is Kind.FETCH and awaits.leader == answered.leader:
-                ready = state.fetchers[awaits.leader].ready[Kind.FETCH] if awaits.leader in state.fetchers else ()
-                order = [*(ask.tp for ask in awaits.asks), *ready]
-                yield from ((tp, f"{name} {text}") for tp, text in _turns(answered, event, order))
+            if type(effect) is not Send or type(asks := state.pending.get(effect.tag)) is not AwaitLeader:
+                continue
+            newest |= {(asks.leader, asks.kind, ask.tp): effect.tag for ask in asks.asks}
+            if awaited := next(self._awaited(name, state, asks), None):
+                yield awaited, f"{name} asks {_who(asks)}, and {awaited} awaits its answer to an earlier request"
+            sent[effect.tag] = asks
+            if isinstance(event, Answered) and answered is not None:
+                yield from ((tp, f"{name} {text}") for tp, text in _turns(answered, event, asks, state))
         yield from self._late(name, state)
 
     def _awaited(self, name: str, state: State, of: AwaitLeader) -> Iterator[TopicPartition]:
@@ -107,15 +101,18 @@ def _awaits(state: State, leader: int, kind: Kind, ask: Ask) -> bool:
 
 
 def _turns(
-    answered: AwaitLeader, event: Answered, order: Sequence[TopicPartition]
+    answered: AwaitLeader, event: Answered, asks: AwaitLeader, state: State
 ) -> Iterator[tuple[TopicPartition, str]]:
     """Yield it if a partition that was given records asks before one of the same fetch that was not."""
-    if not isinstance(event.response, FetchResponse):
+    if not isinstance(event.response, FetchResponse) or asks.kind is not Kind.FETCH:
         return
+    if answered.leader != asks.leader:
+        return
+    ready = state.fetchers[asks.leader].ready[Kind.FETCH] if asks.leader in state.fetchers else ()
+    order = [*(ask.tp for ask in asks.asks), *ready]
     given = {result.tp for result in event.response.results if result.batches}
     named = {ask.tp for ask in answered.asks}
-    first = next((tp for tp in order if tp in given), None)
-    if first is not None:
-        late = next((tp for tp in order[order.index(first) :] if tp in named and tp not in given), None)
-        if late is not None:
-            yield late, f"lets {first}, which was given records, fetch before {late}, which was not"
+    first = next((at for at, tp in enumerate(order) if tp in given), len(order))
+    late = next((tp for tp in order[first:] if tp in named and tp not in given), None)
+    if late is not None:
+        yield late, f"lets {order[first]}, which was given records, fetch before {late}, which was not"

@@ -6,8 +6,8 @@ What ZooKeeper told a broker, and what the broker made of it.
     isr       a leader takes an ISR only from its own session's answer; if another write followed its lost one, the
               followers that this one added count on
     reading   each election that an operator asked for takes place, commands for brokers that are gone are dropped,
-              a broker that has just gone is no longer in an ISR to which it had come before that was read, and a
-              partition's first leader is the first live one in the order of its assignment
+              and a partition's first leader is the first live one in the order of its assignment; the ISR is known
+              that a move waits for, and to which a broker had come that has just gone
     topics    a topic counts as deleted if every write of its deletion was made; one that was only to be validated
               is not written
 
@@ -31,6 +31,7 @@ from targets.broker.core import (
     partitions,
     producer_ids,
     reading,
+    reassignment,
     topics,
 )
 from targets.broker.core.decided import Decided
@@ -51,7 +52,7 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 from targets.simulator.oracles.operator_node import read_asked
-from targets.simulator.oracles.retries import unread, untried
+from targets.simulator.oracles.retries import unmoved, unread, untried
 from targets.simulator.oracles.settings import misread
 from targets.simulator.oracles.violation import Rule, Violations
 from targets.simulator.world import World
@@ -108,7 +109,7 @@ class Heard:
         self._violations = violations
         self._main = main
         self._asked: dict[str, dict[int, _Asked]] = {name: {} for name in world.nodes}
-        self._gone: dict[str, _Gone] = {name: _Gone() for name in world.nodes}
+        self._read: dict[str, _Read] = {name: _Read() for name in world.nodes}
 
     def on_step(self, name: str, event: Event, effects: Sequence[Effect], state: State | None) -> None:
         """Note a step's asks, and judge it if it ends one."""
@@ -130,8 +131,8 @@ class Heard:
                 else:
                     asked[effect.tag] = _Asked(pending)
         if answered is not None and not goes_on:
-            for tp, text in self._gone[name].wrong(self._world, answered, state):
-                self._violations.add(Rule.OFFICE, tp, (name,), -1, f"{name} {text}")
+            for of, text in self._read[name].wrong(self._world, answered, state):
+                self._violations.add(Rule.OFFICE, of, (name,), -1, f"{name} {text}")
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
                 self._violations.add(rule, tp or self._main, (name,), -1, f"{name} {text}")
@@ -139,19 +140,19 @@ class Heard:
             if node.held_up(self._world.clock.now_ns):
                 return  # the step was before the time that its disk took
             told = answered.about, answered.results, answered.sessions, state
-            for text in (untried(*told, node.clock.now_ns), unread(*told), misread(*told)):
+            for text in (untried(*told, node.clock.now_ns), unread(*told), unmoved(*told), misread(*told)):
                 if text:
                     self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
 
 
 @dataclass(slots=True)
-class _Gone:
+class _Read:
     """
-    Who was registered when a controller read last.
+    What a controller has read of ZooKeeper.
 
     Attributes:
-        live: as it read them.
-        zxid: ZooKeeper's, when it had read who is registered now and had not asked for the states.
+        live: who was registered, the last time.
+        zxid: ZooKeeper's, when the controller had not asked for the states yet.
     """
 
     live: Collection[int] = ()
@@ -159,10 +160,10 @@ class _Gone:
 
     def wrong(self, world: World, asked: _Asked, state: State) -> Iterator[tuple[TopicPartition, str]]:
         """
-        Yield the ISRs that a controller leaves a broker in, which it has just read to be gone.
+        Yield the ISRs that a controller must have read again, and has not.
 
         Those that were written since it asked need not be known to it.
-        Source:  V3 A.3.1: "Read the current ISR of P".
+        Source:  V3 A.3.1: "Read the current ISR of P"; V3 F, 3.1.
         """
         about, controller, tree = asked.about, state.controller, world.zookeeper.tree
         if isinstance(about, reading.AwaitNames):
@@ -170,15 +171,19 @@ class _Gone:
         if not isinstance(about, reading.AwaitStates) or _void(about, asked, state):
             return
         gone, self.live = set(self.live) - controller.live.keys(), frozenset(controller.live)
-        decided = {each.tp for each in _under_way(state)} if gone else ()
-        for tp, known in controller.states.items() if gone else ():
+        moved = reassignment.begun(controller.moves, controller.assignments)
+        decided = {each.tp for each in _under_way(state)} if gone or moved else ()
+        for tp, known in controller.states.items() if gone or moved else ():
             node = tree.nodes.get(leader_and_isr_path(tp))
             if node is None or node.mzxid > self.zxid or tp in decided or tp in controller.uncertain:
                 continue
             there = decode_state(node)
-            left = gone & set(there.isr) - set(known.isr)
-            if left and there.topic_id == known.topic_id:
+            if there.topic_id != known.topic_id:
+                continue
+            if left := gone & set(there.isr) - set(known.isr):
                 yield tp, f"does not know that broker {min(left)}, which it has read to be gone, is in {tp}'s ISR"
+            elif tp in moved and there.isr != known.isr:
+                yield tp, f"takes {known.isr} for the ISR of {tp}, whose move waits for it; it is {there.isr}"
 
 
 def _wrong(

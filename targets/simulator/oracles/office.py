@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from targets.broker.core.events import Event, Send, Start, ZkAnswered, ZkAsk, ZkSession
-from targets.broker.core.messages import LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
+from targets.broker.core.fences import is_same_topic
+from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import (
     CONTROLLER,
@@ -106,8 +107,9 @@ class Office:
         Where there was no state yet (-1), a replica is named alone so that it stays.
         """
         broker = self._world.nodes[name].broker
-        for told in () if broker is None else request.partitions:
-            newest, oracle = broker.state.controller.states.get(told.tp), self._oracles.get(told.tp)
+        known = {} if broker is None else broker.state.controller.states
+        for told in request.partitions if known else ():
+            newest, oracle = known.get(told.tp), self._oracles.get(told.tp)
             if newest is None or oracle is None or newest.topic_id != told.topic_id:
                 continue
             if 0 <= told.leader_epoch < newest.leader_epoch:
@@ -163,13 +165,22 @@ class Office:
     def _judge_write(
         self, oracle: PartitionOracle, state: PartitionState, old: PartitionState | None, session: int
     ) -> None:
-        """Allow the newest controller epoch's session, and the leader to change its ISR in its own epoch."""
+        """
+        Allow the newest controller epoch's session, and the leader to change its ISR in its own epoch.
+
+        Neither may take away the topic's id, by which a state is told from that of the topic before (KIP-516).
+        """
+        self._judge_id(oracle, state, old)
         epoch = self._epoch()
         if self._won.get(epoch) == session:
             return
         known = self._world.zookeeper.sessions.get(session)
         owner = "an operator" if known is None else known.owner
-        same = old is not None and (old.leader, old.leader_epoch) == (state.leader, state.leader_epoch)
+        same = (
+            old is not None
+            and is_same_topic(old.topic_id, state.topic_id)
+            and (old.leader, old.leader_epoch) == (state.leader, state.leader_epoch)
+        )
         if not same or owner != self._world.name_of(state.leader):
             text = (
                 f"{owner} writes leader {self._world.name_of(state.leader)} and epoch {state.leader_epoch} to "
@@ -177,6 +188,13 @@ class Office:
             )
             nodes = () if known is None else (owner,)
             oracle.violated(Rule.OFFICE, nodes, -1, text)
+
+    def _judge_id(self, oracle: PartitionOracle, state: PartitionState, old: PartitionState | None) -> None:
+        had = NO_TOPIC_ID if old is None else old.topic_id
+        lost = had != NO_TOPIC_ID and state.topic_id == NO_TOPIC_ID
+        if lost and all(node.config.rules.topic_identity for node in self._world.nodes.values()):
+            text = f"the state of {oracle.tp} is written without the id {had:#x} of its topic"
+            oracle.violated(Rule.OFFICE, (), -1, text)
 
     def _epoch(self) -> int:
         node = self._tree.nodes.get(CONTROLLER_EPOCH)

@@ -219,8 +219,8 @@ class Oracles:
         self._heard.on_step(name, event, effects, state)
         if state is not None and (text := self._due.timers(name, event, state)):
             self._overdue(name, None, text)
-        for tp, text in () if state is None else self._asking.wrong(name, event, effects, state):
-            self._overdue(name, tp, text)
+        for of, text in () if state is None else self._asking.wrong(name, event, effects, state):
+            self._overdue(name, of, text)
         for tp, text in () if state is None else self._deletions.wrong(name, event, effects, state):
             self._overdue(name, tp, text)
         for tp, text in () if state is None else self._compaction.wrong(name, event, effects, state):
