@@ -6,8 +6,7 @@ What ZooKeeper told a broker, and what the broker made of it.
     isr       a leader takes an ISR only from its own session's answer; if another write followed its lost one, the
               followers that this one added count on
     reading   each election that an operator asked for takes place, commands for brokers that are gone are dropped,
-              and a partition's first leader is the first live one in the order of its assignment; the ISR is known
-              that a move waits for, and to which a broker had come that has just gone
+              and a partition's first leader is the first live one in the order of its assignment
     topics    a topic counts as deleted if every write of its deletion was made; one that was only to be validated
               is not written
 
@@ -31,7 +30,6 @@ from targets.broker.core import (
     partitions,
     producer_ids,
     reading,
-    reassignment,
     topics,
 )
 from targets.broker.core.decided import Decided
@@ -48,10 +46,10 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     decode_registration,
     decode_state,
-    leader_and_isr_path,
     topic_path,
 )
 from targets.simulator.oracles.operator_node import read_asked
+from targets.simulator.oracles.reread import Reread
 from targets.simulator.oracles.retries import unmoved, unread, untried
 from targets.simulator.oracles.settings import misread
 from targets.simulator.oracles.violation import Rule, Violations
@@ -109,7 +107,7 @@ class Heard:
         self._violations = violations
         self._main = main
         self._asked: dict[str, dict[int, _Asked]] = {name: {} for name in world.nodes}
-        self._read: dict[str, _Read] = {name: _Read() for name in world.nodes}
+        self._reread: dict[str, Reread] = {name: Reread() for name in world.nodes}
 
     def on_step(self, name: str, event: Event, effects: Sequence[Effect], state: State | None) -> None:
         """Note a step's asks, and judge it if it ends one."""
@@ -131,7 +129,8 @@ class Heard:
                 else:
                     asked[effect.tag] = _Asked(pending)
         if answered is not None and not goes_on:
-            for of, text in self._read[name].wrong(self._world, answered, state):
+            void = _void(answered.about, answered, state)
+            for of, text in self._reread[name].wrong(self._world, answered.about, state, void=bool(void)):
                 self._violations.add(Rule.OFFICE, of, (name,), -1, f"{name} {text}")
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
@@ -143,47 +142,6 @@ class Heard:
             for text in (untried(*told, node.clock.now_ns), unread(*told), unmoved(*told), misread(*told)):
                 if text:
                     self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
-
-
-@dataclass(slots=True)
-class _Read:
-    """
-    What a controller has read of ZooKeeper.
-
-    Attributes:
-        live: who was registered, the last time.
-        zxid: ZooKeeper's, when the controller had not asked for the states yet.
-    """
-
-    live: Collection[int] = ()
-    zxid: int = 0
-
-    def wrong(self, world: World, asked: _Asked, state: State) -> Iterator[tuple[TopicPartition, str]]:
-        """
-        Yield the ISRs that a controller must have read again, and has not.
-
-        Those that were written since it asked need not be known to it.
-        Source:  V3 A.3.1: "Read the current ISR of P"; V3 F, 3.1.
-        """
-        about, controller, tree = asked.about, state.controller, world.zookeeper.tree
-        if isinstance(about, reading.AwaitNames):
-            self.zxid = tree.zxid
-        if not isinstance(about, reading.AwaitStates) or _void(about, asked, state):
-            return
-        gone, self.live = set(self.live) - controller.live.keys(), frozenset(controller.live)
-        moved = reassignment.begun(controller.moves, controller.assignments)
-        decided = {each.tp for each in _under_way(state)} if gone or moved else ()
-        for tp, known in controller.states.items() if gone or moved else ():
-            node = tree.nodes.get(leader_and_isr_path(tp))
-            if node is None or node.mzxid > self.zxid or tp in decided or tp in controller.uncertain:
-                continue
-            there = decode_state(node)
-            if there.topic_id != known.topic_id:
-                continue
-            if left := gone & set(there.isr) - set(known.isr):
-                yield tp, f"does not know that broker {min(left)}, which it has read to be gone, is in {tp}'s ISR"
-            elif tp in moved and there.isr != known.isr:
-                yield tp, f"takes {known.isr} for the ISR of {tp}, whose move waits for it; it is {there.isr}"
 
 
 def _wrong(
@@ -281,15 +239,6 @@ def _of_reading(
 def _decisions(effects: Sequence[Effect], state: State) -> Iterator[Decided]:
     asks = [state.pending.get(effect.tag) for effect in effects if isinstance(effect, ZkAsk)]
     for pending in asks:
-        sent = pending.continuation if isinstance(pending, AwaitRest) else pending
-        if isinstance(sent, AwaitStateWrites):
-            yield from sent.decisions
-    yield from state.controller.writes
-
-
-def _under_way(state: State) -> Iterator[Decided]:
-    """Yield all that is decided and not answered."""
-    for pending in state.pending.values():
         sent = pending.continuation if isinstance(pending, AwaitRest) else pending
         if isinstance(sent, AwaitStateWrites):
             yield from sent.decisions

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from targets.broker.core.events import Event, Send, Start, ZkAnswered, ZkAsk, ZkSession
-from targets.broker.core.fences import is_same_topic
-from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
+from targets.broker.core.messages import LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import (
     CONTROLLER,
@@ -165,22 +164,13 @@ class Office:
     def _judge_write(
         self, oracle: PartitionOracle, state: PartitionState, old: PartitionState | None, session: int
     ) -> None:
-        """
-        Allow the newest controller epoch's session, and the leader to change its ISR in its own epoch.
-
-        Neither may take away the topic's id, by which a state is told from that of the topic before (KIP-516).
-        """
-        self._judge_id(oracle, state, old)
+        """Allow the newest controller epoch's session, and the leader to change its ISR in its own epoch."""
         epoch = self._epoch()
         if self._won.get(epoch) == session:
             return
         known = self._world.zookeeper.sessions.get(session)
         owner = "an operator" if known is None else known.owner
-        same = (
-            old is not None
-            and is_same_topic(old.topic_id, state.topic_id)
-            and (old.leader, old.leader_epoch) == (state.leader, state.leader_epoch)
-        )
+        same = old is not None and (old.leader, old.leader_epoch) == (state.leader, state.leader_epoch)
         if not same or owner != self._world.name_of(state.leader):
             text = (
                 f"{owner} writes leader {self._world.name_of(state.leader)} and epoch {state.leader_epoch} to "
@@ -188,13 +178,6 @@ class Office:
             )
             nodes = () if known is None else (owner,)
             oracle.violated(Rule.OFFICE, nodes, -1, text)
-
-    def _judge_id(self, oracle: PartitionOracle, state: PartitionState, old: PartitionState | None) -> None:
-        had = NO_TOPIC_ID if old is None else old.topic_id
-        lost = had != NO_TOPIC_ID and state.topic_id == NO_TOPIC_ID
-        if lost and all(node.config.rules.topic_identity for node in self._world.nodes.values()):
-            text = f"the state of {oracle.tp} is written without the id {had:#x} of its topic"
-            oracle.violated(Rule.OFFICE, (), -1, text)
 
     def _epoch(self) -> int:
         node = self._tree.nodes.get(CONTROLLER_EPOCH)

@@ -78,6 +78,7 @@ from targets.simulator.oracles.fail_stop import FailStop
 from targets.simulator.oracles.heard import Heard
 from targets.simulator.oracles.lag import Lag
 from targets.simulator.oracles.lives import Lives
+from targets.simulator.oracles.numbered import Numbered
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.placing import Placing
@@ -86,6 +87,7 @@ from targets.simulator.oracles.rest import left_over
 from targets.simulator.oracles.served import judge_served
 from targets.simulator.oracles.sessions import Sessions
 from targets.simulator.oracles.settings import wrong_settings
+from targets.simulator.oracles.topic_ids import TopicIds
 from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
@@ -132,7 +134,9 @@ class Oracles:
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
         self._deletions = Deletions(world)
+        TopicIds(world, self._violations, next(iter(self._partitions)))
         self._asking = Asking(world)
+        self._numbered = Numbered()
         parts = {tp: oracle.compacted for tp, oracle in self._partitions.items()}
         self._compaction = Compaction(world, parts)
         self._lag = Lag(world, self._partitions.keys())
@@ -236,6 +240,8 @@ class Oracles:
                 config = node.config if own is None else own.config
                 self._mixed |= config.message_format < WITH_EPOCHS
                 checkpoint.judge(config, mixed=self._mixed)
+                if text := self._numbered.wrong(name, tp, state, logs.get(tp)):
+                    self._overdue(name, tp, text)
         if kind in _OF_DUE and state is not None:
             self._judge_due(name, event, state)
         if kind in _OF_CALLS:
