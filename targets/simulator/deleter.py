@@ -3,7 +3,10 @@ A client of a wide world that deletes the oldest records of partitions, while a 
 
 Each deletion is drawn from the seed alone: when, in which partition, and before which offset: all that is
 committed, as retention jobs ask, or an offset somewhere in the log, or past its end.
-Source:  KIP-107; kafka-delete-records.sh.
+In some worlds more are aimed at what is rare: soon after an ISR has shrunk, inside one of the last batches that
+are committed. Then whoever is out of sync returns to a log that starts inside a batch, past its own end or past
+where it parted from the others.
+Source:  KIP-107; kafka-delete-records.sh; KAFKA-6975; KIP-101, Maintaining the LeaderEpochSequenceFile.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from typing import Final
 from harness.model import Op
 from harness.workload.plan import Place
 from targets.broker.core.deletions import ALL_COMMITTED
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.zookeeper import decode_state, leader_and_isr_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.deletion import DeleteRecords
 from targets.simulator.play_time import PlayTime
@@ -29,6 +33,13 @@ WITHIN_NS: Final = 1_500 * NS_PER_MS
 TIMEOUT_S: Final = 0.4
 # Offsets that it asks for lie up to so far past the start of the log of any replica.
 AHEAD_MAX: Final = 12
+# How often a wide world has aimed ones, how often one follows a shrunk ISR, and how soon.
+AIMED: Final = "aimed deleter"
+AIMED_SHARE: Final = 0.3
+FOLLOWS_SHARE: Final = 0.6
+AIMED_WITHIN_NS: Final = 200 * NS_PER_MS
+# It is inside one of so many of the last batches.
+LAST_BATCHES: Final = 3
 
 
 class Deleter:
@@ -36,16 +47,25 @@ class Deleter:
     One deleter.
 
     Args:
+        places: the partitions, each with the nodes on which the schedule's head placed it.
         last_line: of the schedule's last step, with which it stops: what comes then must heal.
     """
 
-    def __init__(self, world: World, seed: int, places: Sequence[Place], last_line: int) -> None:
+    def __init__(
+        self, world: World, seed: int, places: Sequence[tuple[Place, Sequence[str]]], last_line: int
+    ) -> None:
         self._world = world
-        self._places = places
+        self._places = [place for place, _ in places]
         self._chance = Random(f"deleter {seed}")
         self._time = PlayTime(last_line)
         self._count = 0
         world.on_call(NAME, self._act)
+        world.on_call(AIMED, self._aim)
+        self._aims = Random(f"aimed deletions {seed}")
+        if self._aims.random() < AIMED_SHARE:
+            self._sizes = {leader_and_isr_path(TopicPartition(*place)): len(nodes) for place, nodes in places}
+            self._watched = {leader_and_isr_path(TopicPartition(*place)): place for place, _ in places}
+            world.zookeeper.tree.changed.append(self._on_change)
 
     def listen(self, op: Op) -> None:
         """Start with the first step."""
@@ -55,7 +75,9 @@ class Deleter:
 
     def _act(self) -> None:
         place = self._chance.choice(self._places)
-        before = ALL_COMMITTED if self._chance.random() < 0.5 else self._offset(place)
+        self._delete(place, ALL_COMMITTED if self._chance.random() < 0.5 else self._offset(place))
+
+    def _delete(self, place: Place, before: int) -> None:
         if not self._time.over:
             self._count += 1
             name = f"client-{NAME}-{self._count}"
@@ -66,3 +88,35 @@ class Deleter:
         logs = [node.disk.logs[tp] for node in self._world.nodes.values() if tp in node.disk.logs]
         start = max((log.start_offset for log in logs if not log.deleted), default=0)
         return start + self._chance.randint(1, AHEAD_MAX)
+
+    # --- aimed ones --------------------------------------------------------------------------------------------
+    def _on_change(self, path: str) -> None:
+        """Plan a deletion if a partition's ISR lacks a replica now."""
+        node = self._world.zookeeper.tree.nodes.get(path) if path in self._watched else None
+        if node is None or not self._time.begun or self._time.over:
+            return
+        if len(decode_state(node).isr) < self._sizes[path] and self._aims.random() < FOLLOWS_SHARE:
+            self._world.clock.after(int(self._aims.random() * AIMED_WITHIN_NS), ("call", AIMED, path))
+
+    def _aim(self, path: str) -> None:
+        batches = self._committed(path)
+        if batches:
+            batch = self._aims.choice(batches[-LAST_BATCHES:])
+            self._delete(self._watched[path], self._aims.randint(batch.base_offset + 1, batch.last_offset))
+
+    def _committed(self, path: str) -> list[Batch]:
+        """Return the batches of several records in which a leader's log may start."""
+        node, world = self._world.zookeeper.tree.nodes.get(path), self._world
+        leader = None if node is None else world.name_of(decode_state(node).leader)
+        broker = None if leader is None else world.nodes[leader].broker
+        tp = TopicPartition(*self._watched[path])
+        replica = None if broker is None else broker.state.replicas.get(tp)
+        if leader is None or replica is None:
+            return []
+        log = world.nodes[leader].disk.logs[tp]
+        return [
+            batch
+            for batch in log.batches
+            if batch.base_offset < batch.last_offset < replica.high_watermark
+            and log.start_offset < batch.last_offset
+        ]

@@ -113,8 +113,7 @@ class SimEnvironment:
                 places = [(partition.place, partition.replicas) for partition in cluster.partitions]
                 last_line = spec.scenario.steps[-1].line
                 history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
-                deleted = [place for place, _ in places]
-                history.listeners.append(Deleter(world, spec.seed, deleted, last_line).listen)
+                history.listeners.append(Deleter(world, spec.seed, places, last_line).listen)
                 history.listeners.append(Mover(world, spec.seed, places, last_line).listen)
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
                 history.listeners.append(Stranger(world, spec.seed, last_line).listen)

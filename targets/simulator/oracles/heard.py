@@ -49,7 +49,8 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 from targets.simulator.oracles.operator_node import read_asked
-from targets.simulator.oracles.retries import unread, untried
+from targets.simulator.oracles.reread import Reread
+from targets.simulator.oracles.retries import unmoved, unread, untried
 from targets.simulator.oracles.settings import misread
 from targets.simulator.oracles.violation import Rule, Violations
 from targets.simulator.world import World
@@ -106,6 +107,7 @@ class Heard:
         self._violations = violations
         self._main = main
         self._asked: dict[str, dict[int, _Asked]] = {name: {} for name in world.nodes}
+        self._reread: dict[str, Reread] = {name: Reread() for name in world.nodes}
 
     def on_step(self, name: str, event: Event, effects: Sequence[Effect], state: State | None) -> None:
         """Note a step's asks, and judge it if it ends one."""
@@ -127,6 +129,9 @@ class Heard:
                 else:
                     asked[effect.tag] = _Asked(pending)
         if answered is not None and not goes_on:
+            void = _void(answered.about, answered, state)
+            for of, text in self._reread[name].wrong(self._world, answered.about, state, void=bool(void)):
+                self._violations.add(Rule.OFFICE, of, (name,), -1, f"{name} {text}")
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
                 self._violations.add(rule, tp or self._main, (name,), -1, f"{name} {text}")
@@ -134,7 +139,7 @@ class Heard:
             if node.held_up(self._world.clock.now_ns):
                 return  # the step was before the time that its disk took
             told = answered.about, answered.results, answered.sessions, state
-            for text in (untried(*told, node.clock.now_ns), unread(*told), misread(*told)):
+            for text in (untried(*told, node.clock.now_ns), unread(*told), unmoved(*told), misread(*told)):
                 if text:
                     self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
 

@@ -96,6 +96,24 @@ class Office:
             what = type(request).__name__.removesuffix("Request")
             tps = [part.tp for part in request.partitions]
             self._judge_use(name, tps, request.controller_epoch, f"sends {what}")
+        if isinstance(request, LeaderAndIsrRequest):
+            self._judge_age(name, request)
+
+    def _judge_age(self, name: str, request: LeaderAndIsrRequest) -> None:
+        """
+        Check that nobody is told of an older epoch than the newest: not even in place of what was not answered.
+
+        Where there was no state yet (-1), a replica is named alone so that it stays.
+        """
+        broker = self._world.nodes[name].broker
+        known = {} if broker is None else broker.state.controller.states
+        for told in request.partitions if known else ():
+            newest, oracle = known.get(told.tp), self._oracles.get(told.tp)
+            if newest is None or oracle is None or newest.topic_id != told.topic_id:
+                continue
+            if 0 <= told.leader_epoch < newest.leader_epoch:
+                text = f"{name} tells of epoch {told.leader_epoch} of {told.tp}; newest is {newest.leader_epoch}"
+                oracle.violated(Rule.OFFICE, (name,), -1, text)
 
     def on_ask(self, name: str, asked: ZkAsk) -> None:
         """Check a controller's decision; note a leader's ISR, and a question who holds the office."""

@@ -44,6 +44,8 @@ def left_over(
             yield name, None, f"{name} {text}"
         for text in _strays(world, node, state):
             yield name, None, f"{name} {text}"
+        for tp, text in _moves(state, states):
+            yield name, tp, f"{name} {text}"
         for tp, there in states.items():
             replica = state.replicas.get(tp)
             if replica is not None and there is not None:
@@ -58,6 +60,17 @@ def _start(world: World, replica: Replica, there: PartitionState) -> Iterator[st
     if log is not None and replica.log.start_offset < log.start_offset <= replica.high_watermark:
         mine = replica.log.start_offset
         yield f"has a log of {replica.tp} that starts at {mine}, and its leader's starts at {log.start_offset}"
+
+
+def _moves(
+    state: State, states: Mapping[TopicPartition, PartitionState | None]
+) -> Iterator[tuple[TopicPartition, str]]:
+    """Yield the moves that a controller has not ended, though all that they wait for has happened (V3 F, 3.2)."""
+    controller = state.controller
+    for tp, move in controller.moves.items() if controller.active else ():
+        there = states.get(tp)
+        if there is not None and set(move.target) <= set(there.isr) & controller.live.keys():
+            yield tp, f"has not ended the move of {tp} to {list(move.target)}, all of which are in the ISR"
 
 
 def _state(world: World, tp: TopicPartition) -> PartitionState | None:

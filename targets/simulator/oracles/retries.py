@@ -1,6 +1,6 @@
 """
 What ZooKeeper did not answer, or refused, is tried again, and at the time that is meant for it; and what a
-controller wrote for somebody who asked it is read at once, as no watch says so.
+controller wrote for somebody who asked it is read at once, as no watch says so. A move is looked at until it ends.
 
     a controller's reading that was lost, or whose decision's answer was   after its back-off
     a controller's reading after a decision that was refused               at once: another write came first
@@ -74,6 +74,18 @@ def unread(about: Any, results: Sequence[ZkResult], sessions: Collection[int], s
     if controller.reading and (controller.read_again or begins):
         return ""
     return f"does not read what it has written for {type(about).__name__}"
+
+
+def unmoved(about: Any, results: Sequence[ZkResult], sessions: Collection[int], state: State) -> str:
+    """
+    Return that a controller does not look again at moves that wait for their ISR, "" if it will.
+
+    Source:  V3 F: the agent "wakes up if notified or a certain amount of time has passed".
+    """
+    read = isinstance(about, reading.AwaitStates) and ZkError.LOST not in results
+    if not read or not _counts(about, sessions, state) or ("reassignment",) in state.timers:
+        return ""
+    return "does not look again at the moves that wait" if state.controller.moves else ""
 
 
 def _counts(about: Any, sessions: Collection[int], state: State) -> bool:

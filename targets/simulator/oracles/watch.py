@@ -67,6 +67,7 @@ from targets.broker.core.state import Replica, State
 from targets.broker.core.zookeeper import leader_and_isr_path
 from targets.simulator.clock import NS_PER_S
 from targets.simulator.node import Node
+from targets.simulator.oracles.asking import Asking
 from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints
 from targets.simulator.oracles.commands import Commands
@@ -77,6 +78,7 @@ from targets.simulator.oracles.fail_stop import FailStop
 from targets.simulator.oracles.heard import Heard
 from targets.simulator.oracles.lag import Lag
 from targets.simulator.oracles.lives import Lives
+from targets.simulator.oracles.numbered import Numbered
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.placing import Placing
@@ -85,6 +87,7 @@ from targets.simulator.oracles.rest import left_over
 from targets.simulator.oracles.served import judge_served
 from targets.simulator.oracles.sessions import Sessions
 from targets.simulator.oracles.settings import wrong_settings
+from targets.simulator.oracles.topic_ids import TopicIds
 from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
@@ -131,6 +134,9 @@ class Oracles:
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
         self._deletions = Deletions(world)
+        TopicIds(world, self._violations, next(iter(self._partitions)))
+        self._asking = Asking(world)
+        self._numbered = Numbered()
         parts = {tp: oracle.compacted for tp, oracle in self._partitions.items()}
         self._compaction = Compaction(world, parts)
         self._lag = Lag(world, self._partitions.keys())
@@ -217,6 +223,8 @@ class Oracles:
         self._heard.on_step(name, event, effects, state)
         if state is not None and (text := self._due.timers(name, event, state)):
             self._overdue(name, None, text)
+        for of, text in () if state is None else self._asking.wrong(name, event, effects, state):
+            self._overdue(name, of, text)
         for tp, text in () if state is None else self._deletions.wrong(name, event, effects, state):
             self._overdue(name, tp, text)
         for tp, text in () if state is None else self._compaction.wrong(name, event, effects, state):
@@ -232,6 +240,8 @@ class Oracles:
                 config = node.config if own is None else own.config
                 self._mixed |= config.message_format < WITH_EPOCHS
                 checkpoint.judge(config, mixed=self._mixed)
+                if text := self._numbered.wrong(name, tp, state, logs.get(tp)):
+                    self._overdue(name, tp, text)
         if kind in _OF_DUE and state is not None:
             self._judge_due(name, event, state)
         if kind in _OF_CALLS:

@@ -1,0 +1,55 @@
+"""
+The ids in the states of partitions: where topics have ids, a state keeps its topic's, whoever writes it, and
+nothing of an older topic is written over the state of the next one of its name.
+
+Source:  KIP-516; Kafka Replication Design V3, discussion 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.zookeeper import BROKER_TOPICS, ZkCreate, ZkDelete, ZkNode, ZkSet, decode_state
+from targets.simulator.oracles.violation import Rule, Violations
+from targets.simulator.tree import ZkWrite
+from targets.simulator.world import World
+
+STATE: Final = "/leaderAndISR"
+
+
+class TopicIds:
+    """The ids of all partitions' states in one world, those of churned topics among them."""
+
+    def __init__(self, world: World, violations: Violations, main: TopicPartition) -> None:
+        """Read them, and watch every write; report what is about no watched partition with the main one."""
+        self._world = world
+        self._violations = violations
+        self._main = main
+        nodes = world.zookeeper.tree.nodes
+        self._ids = {path: decode_state(nodes[path]).topic_id for path in nodes if _is_state(path)}
+        world.zookeeper.tree.wrote.append(self._on_write)
+
+    def _on_write(self, parts: Sequence[ZkWrite], _session: int) -> None:
+        for part in parts:
+            if isinstance(part, ZkDelete):
+                self._ids.pop(part.path, None)
+            elif isinstance(part, ZkCreate | ZkSet) and _is_state(part.path):
+                state = decode_state(ZkNode(data=part.data, version=0, owner=0, czxid=0))
+                had = self._ids.get(part.path, NO_TOPIC_ID)
+                self._ids[part.path] = state.topic_id
+                if state.topic_id < had and self._all_tell_topics_apart():
+                    what = (
+                        "without its topic's id" if state.topic_id == NO_TOPIC_ID else f"as of {state.topic_id:#x}"
+                    )
+                    who = self._world.name_of(state.leader)
+                    text = f"{part.path}, of the topic {had:#x}, is written {what}, with {who} as leader"
+                    self._violations.add(Rule.OFFICE, self._main, (), -1, text)
+
+    def _all_tell_topics_apart(self) -> bool:
+        return all(node.config.rules.topic_identity for node in self._world.nodes.values())
+
+
+def _is_state(path: str) -> bool:
+    return path.startswith(BROKER_TOPICS) and path.endswith(STATE)
