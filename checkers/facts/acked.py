@@ -117,8 +117,12 @@ def _written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
     if len(found) + len(later) > 1:
         # Two leaders may write at one offset at one time. Final logs show which append was whose.
         own, others = _origins(ops, acked)
+        sure = [op for op in found if op.index in own]
+        if sure and acked.by_all and not any(_commits(ops, acked, op) for op in sure):
+            # An earlier leader may have had the same record there, unacknowledged, and have brought it back.
+            sure = [op for op in found if op.index not in others and _commits(ops, acked, op)] or sure
         found = (
-            [op for op in found if op.index in own]
+            sure
             or [op for op in later if op.index in own][:1]
             or [op for op in found if op.index not in others]
             or [op for op in later if op.index not in others][:1]
@@ -130,6 +134,12 @@ def _written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
         passed = [(op, commit_of(ops, acked.offset, op.index)) for op in found]
         found = [op for op, commit in passed if commit is not None and commit.index < acked.index] or found
     return found[-1] if found else None
+
+
+def _commits(ops: Sequence[Op], acked: Acked, written: Op) -> bool:
+    """Return True if the writer itself committed the record, before it was acknowledged."""
+    commit = commit_of(ops, acked.offset, written.index)
+    return commit is not None and commit.process == written.process and commit.index < acked.index
 
 
 def _origins(ops: Sequence[Op], acked: Acked) -> tuple[set[int | None], set[int | None]]:

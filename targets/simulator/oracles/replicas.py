@@ -39,6 +39,7 @@ class Seen:
 
     Attributes:
         records: the number of the record at every offset.
+        batches: by their first offsets, the epoch of each and where it ends.
         replica: None while the node has no process, or no replica.
         was: what it was before the last look that found a change.
         moved: the number of the core's step at that look.
@@ -47,6 +48,7 @@ class Seen:
     log: SimLog | None = None
     changes: int = -1
     records: list[int] = field(default_factory=list)
+    batches: dict[int, tuple[int, int]] = field(default_factory=dict)
     replica: Replica | None = None
     role: Role = Role.NONE
     epoch: int = -1
@@ -166,14 +168,15 @@ class Replicas:
 
     def _look_at_log(self, name: str, log: SimLog | None, *, cut_off: bool) -> None:
         seen, taken = self.seen[name], self.taken[name]
-        before = seen.records
+        before, was = seen.records, seen.batches
+        seen.batches = {} if log is None else _batches(log)
         seen.log, seen.changes = log, -1 if log is None else log.changes
         seen.records = [] if log is None else self._records.of_log(log)
         self._complete(seen.records)
         if cut_off and before:
             taken.update(before)
             self._twice[name] |= Counter({number: count for number, count in Counter(before).items() if count > 1})
-            self._elsewhere[name] |= _moved(before, seen.records)
+            self._elsewhere[name] |= _moved(before, seen.records, was, seen.batches)
         if log is not None and log.lost:
             lost = self._records.of_batches(log.lost)
             taken.update(lost)
@@ -204,7 +207,24 @@ class Replicas:
         return f"{name} ({seen.role.value} of {leader} in epoch {seen.epoch})"
 
 
-def _moved(before: list[int], after: list[int]) -> dict[int, int]:
-    """Return the records, by offset, that a log has after a power loss where it did not have them before."""
+def _batches(log: SimLog) -> dict[int, tuple[int, int]]:
+    """Return, by its first offset, the epoch of each batch of a log, and where it ends."""
+    batches = (batch for segment in log.segments for batch in segment.batches)
+    return {batch.base_offset: (batch.leader_epoch, batch.next_offset) for batch in batches}
+
+
+def _moved(
+    before: list[int], after: list[int], was: dict[int, tuple[int, int]], now: dict[int, tuple[int, int]]
+) -> dict[int, int]:
+    """
+    Return the records, by offset, that a log has after a power loss where it did not have them before.
+
+    What one leader had at an offset another may have appended at the same one, and only that is committed.
+    """
     known = set(before)
-    return {at: number for at, number in enumerate(after) if number in known and before[at : at + 1] != [number]}
+    other = {at for base, (epoch, end) in now.items() if was.get(base) != (epoch, end) for at in range(base, end)}
+    return {
+        at: number
+        for at, number in enumerate(after)
+        if number in known and (at in other or before[at : at + 1] != [number])
+    }

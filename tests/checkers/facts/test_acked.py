@@ -57,6 +57,14 @@ def test_append_that_is_reported_after_the_acknowledgement_is_the_records_own_th
     assert "B" == writer_of(story, "y-0")
 
 
+def test_append_that_a_final_log_holds_is_not_the_records_own_if_another_leader_committed_it_there() -> None:
+    """A had y at offset 0 and cut it; B had it there once more and committed it; a power loss undid A's cut."""
+    story = two_leaders_at_one_offset().passes("B", 1).acked("y", 0).leads("A", 2, 1)
+    story.follows("B", "A", 2, 1).cut("B", 1, 0, "epoch-answer", 2).append("B", 0, 1, 0, "follower")
+    story.log("A", [(0, ["y-0"])]).log("B", [(0, ["y-0"])])
+    assert "B" == writer_of(story, "y-0")
+
+
 def test_of_several_appends_that_are_reported_after_the_acknowledgement_the_final_logs_tell_the_records_own() -> (
     None
 ):

@@ -162,6 +162,22 @@ def test_record_that_an_undone_cut_brought_back_elsewhere_is_not_there_again() -
     assert number not in replicas.taken["C"]
 
 
+@pytest.mark.parametrize(("epoch", "gone"), [(0, False), (9, True)])
+def test_record_that_an_undone_cut_brought_back_is_not_there_again_if_another_leader_appended_it(
+    epoch: int, gone: bool
+) -> None:
+    """C had m2.0 at offset 2 of two leaders, each in its own epoch: what comes back nobody committed."""
+    world, oracles = watched()
+    replicas, log = oracles._partitions[TP].replicas, log_of(world, "C")
+    (number,) = {oracles._partitions[TP].records.number_of("m2.0")}
+    world.nodes["C"].kill()
+    batch = log.batches[-1]
+    log.truncate_to(2, world.rules.leo_after_cut)
+    log.append_as_leader([batch], epoch)
+    replicas.look_at_dead()
+    assert gone == (number in replicas.taken["C"])
+
+
 def test_what_a_leader_shows_in_place_of_what_its_power_loss_took_is_promised_by_nobody() -> None:
     """The power loss undid a cut: followers have what the leader had before, and cut it later."""
     world, oracles = watched()
