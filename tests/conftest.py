@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Iterator
 from functools import cache
@@ -45,6 +46,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests that need a Docker engine when none answers."""
     if item.get_closest_marker("docker") and (why := _lacks_engine()):
         pytest.skip(why)
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage visit the tests themselves: they are there until the end."""
+    _keep_all()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def garbage_of_the_module() -> Iterator[None]:
+    """Free what the module's tests left, then count as kept what is still there: caches, which only grow."""
+    yield
+    _keep_all()
+
+
+def _keep_all() -> None:
+    # A full collection visits every object that it may free; with all caches it takes seconds.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
