@@ -122,7 +122,7 @@ test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what on
 
 .PHONY: test-all
 test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release
-	@$(BIN)/python -m pytest -m "$(SLOW)" $(ARGS)
+	@$(BIN)/python -m pytest --marked -m "$(SLOW)" $(ARGS)
 
 .PHONY: test-quick
 test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
@@ -130,11 +130,11 @@ test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
 
 .PHONY: test-slow
 test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes and containers those in `test`; what is missing is skipped
-	@$(BIN)/python -m pytest -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
+	@$(BIN)/python -m pytest --marked -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
 
 .PHONY: test-jvm
 test-jvm: $(STAMP) java $(CLASSES)  ## of the tests on Spark and Apache Kafka those in `test`; what is missing is skipped
-	@$(BIN)/python -m pytest -m "($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
+	@$(BIN)/python -m pytest --marked -m "($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
 
 .PHONY: evidence
 evidence: $(STAMP) java  ## play every fault on a host, and keep what it and its heal said for docs/nemeses.md: HOST=local|docker|ssh|sim

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import re
 import signal
 from collections.abc import Iterator
 from functools import cache
@@ -17,6 +19,10 @@ from harness.model import UsageError
 from harness.suite.interrupts import SIGNALS
 from tests.scenario.fakes import FakeCluster
 
+# The markers of what a test needs beside Python, and how a file names one of them.
+NEEDS = ("slow", "spark", "docker", "root", "kafka")
+NEED = re.compile(rf"\bmark\.({'|'.join(NEEDS)})\b|\bLATER\b")
+
 # A shell starts a background job (&) with SIGINT ignored, and every child process inherits that; some tests need
 # the default handlers.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -25,10 +31,38 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option by which `make evidence` keeps what faults said."""
+    """Add the options by which `make evidence` keeps what faults said, and slow lanes read few files."""
     parser.addoption(
         "--write-evidence", action="store_true", help="keep what each fault said, for docs/nemeses.md"
     )
+    parser.addoption(
+        "--marked", action="store_true", help=f"read only files that name one of {', '.join(NEEDS)}: slow lanes"
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --marked, leave out files without a test for a slow lane: importing all takes long."""
+    skipped = (
+        config.getoption("marked") and collection_path.match("test_*.py") and not _names_a_need(collection_path)
+    )
+    return True if skipped else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test of a slow lane that --marked would not see."""
+    hidden = {
+        str(item.path)
+        for item in items
+        if not _names_a_need(item.path) and any(map(item.get_closest_marker, NEEDS))
+    }
+    if hidden:
+        raise pytest.UsageError(f"{min(hidden)}: has a slow test; expected `mark.slow` or `LATER` in this file")
+
+
+@cache
+def _names_a_need(path: Path) -> bool:
+    return NEED.search(path.read_text(encoding="utf-8")) is not None
 
 
 @cache
@@ -45,6 +79,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests that need a Docker engine when none answers."""
     if item.get_closest_marker("docker") and (why := _lacks_engine()):
         pytest.skip(why)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let no collection of garbage visit the tests themselves: they are there until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def garbage_of_the_module() -> Iterator[None]:
+    """
+    Free what the module's tests left, then let no later collection visit what is still there.
+
+    A full collection visits every object that it may free; with all that tests cache it takes seconds.
+    """
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

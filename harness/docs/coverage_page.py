@@ -77,7 +77,8 @@ def citations(folder: Path) -> list[Citation]:
     return [
         Citation(document, section, f"{path.relative_to(folder).as_posix()}{name}")
         for path in sorted(folder.rglob("*.py"))
-        for name, docstring in _docstrings(ast.parse(path.read_text(encoding="utf-8")))
+        if "Source:" in (text := path.read_text(encoding="utf-8"))
+        for name, docstring in _docstrings(ast.parse(text))
         for entry in _ENTRY.findall(inspect.cleandoc(docstring))
         for document, section in cited(" ".join(entry.split()))
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import pytest
@@ -29,58 +28,54 @@ from checkers.rules import (
 )
 from harness.model import ORACLES, Anomaly, Kind, Op
 from tests.checkers.golden import STORIES, ops_of
+from tests.checkers.plants.histories import HISTORIES, found_in
 from tests.checkers.plants.table import PLANTS
 
-# What may be turned off, beside whole rules: (module, name, what it then returns).
-PARTS: list[tuple[Any, str, Any]] = [
-    (fates, "flushed", lambda *_: None),
-    (fates, "_reported_log", lambda *_: False),
-    (fates, "_power_loss", lambda *_: None),
-    (proof, "_down_at", lambda *_: None),
-    (proof, "joined_before_return", lambda *_: True),
-    (loss, "returned_unseen", lambda *_: False),
-    (loss, "last_standing", lambda *_: False),
-    (loss, "missing_evidence", lambda *_: ""),
-    (loss, "must_hold", lambda *_: False),
-    (lost, "must_hold", lambda *_: False),
-    (committed, "_never_copied", lambda *_: True),
-    (committed, "_never_copied", lambda *_: False),
-    (acknowledged, "_elsewhere", lambda *_: iter(())),
-    (acknowledged, "polled_places", lambda *_: {}),
-    (producer_order, "_shown_together", lambda *_: iter(())),
-    (uncommitted, "_above_own", lambda *_: iter(())),
-    (uncommitted, "_unpassed", lambda *_: iter(())),
-    (uncommitted, "_uncopied", lambda *_: iter(())),
-    (read_loss, "_assured", lambda *_: None),
-    (read_loss, "twice_polled", lambda *_: {}),
-    (polls, "appended_anew", lambda *_: False),
-    (polls, "appended_anew", lambda *_: True),
-    (anew, "_written_without", lambda *_: True),
-    (readers_differ, "_is_excused", lambda *_: False),
-    (poll_order, "_back", lambda *_: iter(())),
-    (poll_order, "_skips", lambda *_: iter(())),
-    (told, "_falling", lambda *_: iter(())),
-    (told, "_beyond", lambda *_: iter(())),
-    (whole, "_polled", lambda *_: None),
-    (replicas, "_restamped", lambda *_: iter(())),
-    (replicas, "_unheard", lambda *_: iter(())),
-    (isr, "_cut_off", lambda *_: True),
-    (losing, "_must_have_had", lambda *_: None),
-    (seen_without, "_in_isr", lambda *_: True),
-    (unreported, "_breaches", lambda *_: ()),
-    (unreported, "_excuse", lambda *_: None),
-    (keepers.Keepers, "_durable", lambda *_: False),
-    (keepers.Keepers, "_excuse", lambda *_: None),
-    (keepers.Keepers, "_follow", lambda *_: None),
-    (keepers.Keepers, "_joined", lambda *_: None),
-    (keepers.Keepers, "_read_logs", lambda *_: None),
-    (keepers.Keepers, "_refuted_by", lambda *_: None),
+# What may be turned off, beside whole rules: (module, name, what it then returns, a plant then judged wrongly).
+PARTS: list[tuple[Any, str, Any, str]] = [
+    (fates, "flushed", lambda *_: None, "flushed-by-the-harness"),
+    (fates, "_reported_log", lambda *_: False, "spared-then-lost"),
+    (fates, "_power_loss", lambda *_: None, "ack-before-a-member-copied-sim"),
+    (proof, "_down_at", lambda *_: None, "ack-below-min-isr"),
+    (proof, "joined_before_return", lambda *_: True, "let-in-without-it-before-an-unclean-election"),
+    (loss, "returned_unseen", lambda *_: False, "loss-by-an-unseen-return-lawful"),
+    (loss, "last_standing", lambda *_: False, "loss-of-the-last-standing-lawful"),
+    (loss, "missing_evidence", lambda *_: "", "copy-of-an-unknown-record"),
+    (loss, "must_hold", lambda *_: False, "gone-without-an-election-kafka"),
+    (lost, "must_hold", lambda *_: False, "hang-beside-a-record-that-is-gone"),
+    (committed, "_never_copied", lambda *_: True, "joined-before-it-tells-of-its-copy-lawful"),
+    (committed, "_never_copied", lambda *_: False, "append-after-following"),
+    (acknowledged, "_elsewhere", lambda *_: iter(()), "ack-at-another-offset"),
+    (acknowledged, "polled_places", lambda *_: {}, "polled-elsewhere-than-acknowledged"),
+    (producer_order, "_shown_together", lambda *_: iter(()), "polled-in-another-order-sim"),
+    (uncommitted, "_above_own", lambda *_: iter(()), "read-above-its-own-mark-kafka"),
+    (uncommitted, "_unpassed", lambda *_: iter(()), "read-what-was-never-committed"),
+    (uncommitted, "_uncopied", lambda *_: iter(()), "read-before-a-member-copied-it"),
+    (read_loss, "_assured", lambda *_: None, "read-and-gone-with-acks-1-kafka-lawful"),
+    (read_loss, "twice_polled", lambda *_: {}, "polled-twice-kafka"),
+    (polls, "appended_anew", lambda *_: False, "polled-lost-and-sent-again-lawful"),
+    (polls, "appended_anew", lambda *_: True, "polled-twice-by-an-idempotent-client"),
+    (anew, "_written_without", lambda *_: True, "polled-twice-by-an-idempotent-client"),
+    (readers_differ, "_is_excused", lambda *_: False, "read-and-gone-kafka-lawful"),
+    (poll_order, "_back", lambda *_: iter(()), "poll-goes-back"),
+    (poll_order, "_skips", lambda *_: iter(()), "poll-skips"),
+    (told, "_falling", lambda *_: iter(()), "polled-mark-falls-kafka"),
+    (told, "_beyond", lambda *_: iter(()), "polled-mark-beyond-the-log-kafka"),
+    (whole, "_polled", lambda *_: None, "whole-poll-answers-another"),
+    (replicas, "_restamped", lambda *_: iter(()), "epochs-changed-alike"),
+    (replicas, "_unheard", lambda *_: iter(()), "epochs-changed-alike-kafka"),
+    (isr, "_cut_off", lambda *_: True, "isr-that-no-leader-wrote-1"),
+    (losing, "_must_have_had", lambda *_: None, "seen-leading-with-it-before-a-power-loss-lawful"),
+    (seen_without, "_in_isr", lambda *_: True, "ack-at-another-offset-kafka"),
+    (unreported, "_breaches", lambda *_: (), "ack-at-another-offset-of-all"),
+    (unreported, "_excuse", lambda *_: None, "ack-at-another-offset-kafka"),
+    (keepers.Keepers, "_durable", lambda *_: False, "records-gone-without-retention-kafka"),
+    (keepers.Keepers, "_excuse", lambda *_: None, "ack-at-another-offset-kafka"),
+    (keepers.Keepers, "_follow", lambda *_: None, "ack-at-another-offset-kafka"),
+    (keepers.Keepers, "_joined", lambda *_: None, "ack-at-another-offset-of-all"),
+    (keepers.Keepers, "_read_logs", lambda *_: None, "text-altered-on-all-kafka"),
+    (keepers.Keepers, "_refuted_by", lambda *_: None, "seen-two-records-at-one-offset"),
 ]
-
-
-@cache
-def _ops(name: str) -> Sequence[Op]:
-    return PLANTS[name].ops
 
 
 def _found(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
@@ -90,21 +85,13 @@ def _found(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
 def _wrong(checkers: Mapping[str, Checker], names: Iterable[str] = tuple(PLANTS)) -> Iterator[str]:
     """Yield the golden histories, of those with these names, that the checkers judge wrongly."""
     for name in names:
-        if PLANTS[name].kinds != {anomaly.kind for anomaly in _found(_ops(name), checkers)}:
+        if PLANTS[name].kinds != {anomaly.kind for anomaly in _found(HISTORIES[name], checkers)}:
             yield name
 
 
-@cache
 def _finders(name: str) -> frozenset[str]:
     """Return the checkers that find something in a plant."""
-    return frozenset(anomaly.checker for anomaly in _found(_ops(name), CHECKERS))
-
-
-def _nearest_first(module: Any) -> list[str]:
-    """Return all plants, those first in which that checker, or one of lost records, finds something."""
-    word = getattr(module, "__module__", module.__name__).rpartition(".")[2].replace("_", "-")
-    near = {word} if word in CHECKERS else {"lost", "seen-without", "acknowledged"}
-    return sorted(PLANTS, key=lambda each: not near & _finders(each))
+    return frozenset(anomaly.checker for anomaly in found_in(name))
 
 
 @pytest.mark.parametrize("name", CHECKERS)
@@ -132,13 +119,12 @@ def test_golden_histories_fail_when_a_condition_of_the_acknowledgement_is_turned
     assert next(_wrong(CHECKERS), None)
 
 
-@pytest.mark.parametrize(("module", "name", "instead"), PARTS, ids=[name for _, name, _ in PARTS])
+@pytest.mark.parametrize(("module", "name", "instead", "plant"), PARTS, ids=[name for _, name, *_ in PARTS])
 def test_golden_histories_fail_when_a_part_of_the_proof_is_turned_off(
-    module: Any, name: str, instead: Any, monkeypatch: pytest.MonkeyPatch
+    module: Any, name: str, instead: Any, plant: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = _nearest_first(module)
     monkeypatch.setattr(module, name, instead)
-    assert next(_wrong(CHECKERS, names), None)
+    assert [plant] == [*_wrong(CHECKERS, [plant])], f"expected one of {', '.join(_wrong(CHECKERS))}"
 
 
 def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
@@ -174,4 +160,4 @@ def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
     ],
 )
 def test_checker_without_stories_finds_its_plant(checker: str, plant: str) -> None:
-    assert checker in {anomaly.checker for anomaly in _found(_ops(plant), CHECKERS)}
+    assert checker in _finders(plant)

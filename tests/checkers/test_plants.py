@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-
 import pytest
 
-from checkers.judge import check_in_process
-from harness.model import VERDICT_OF, Anomaly, Kind, Verdict
+from harness.model import VERDICT_OF, Kind, Verdict
 from tests.checkers.plants.classes import CLASSES
+from tests.checkers.plants.histories import HISTORIES, found_in
 from tests.checkers.plants.table import PLANTS
 
 _PLANTS_MIN = 3
 
 
-@cache
-def _found(name: str) -> Sequence[Anomaly]:
-    return check_in_process(PLANTS[name].ops)
-
-
 @pytest.mark.parametrize("name", PLANTS)
 def test_plant_is_found_and_nothing_else(name: str) -> None:
-    found = _found(name)
+    found = found_in(name)
     assert PLANTS[name].kinds == {anomaly.kind for anomaly in found}, [anomaly.sentence for anomaly in found]
 
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_proof_of_a_plant_names_ops_of_its_history(name: str) -> None:
-    ops = PLANTS[name].ops
-    for anomaly in _found(name):
-        assert {*anomaly.proof} <= {op.index for op in ops}
+    indexes = {op.index for op in HISTORIES[name]}
+    for anomaly in found_in(name):
+        assert {*anomaly.proof} <= indexes
         assert anomaly.sentence.endswith(".")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,14 +73,20 @@ def test_modules_classes_and_functions_cite(tmp_path: Path) -> None:
     ] == citations(tmp_path)
 
 
+@cache
+def of_tests() -> Sequence[Citation]:
+    return citations(coverage_page.ROOT / coverage_page.TESTS)
+
+
 def test_every_entry_of_the_tests_is_on_the_page() -> None:
-    page = coverage_page.coverage()
-    found = citations(coverage_page.ROOT / coverage_page.TESTS)
+    # test_pages.py holds that the page is as it would be printed.
+    page = (coverage_page.ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    found = of_tests()
     assert len(found) > 400
     assert [] == [each for each in found if f"| {each.section or 'as a whole'} | `{each.test}` |" not in page]
 
 
 @pytest.mark.parametrize("step", ["1", "2", "3", "4.1", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7.1", "4.7.2"])
 def test_every_step_of_kip_101_is_cited(step: str) -> None:
-    found = citations(coverage_page.ROOT / coverage_page.TESTS / "broker")
-    assert [each.test for each in found if (each.document, each.section) == (KIP_101, f"step {step}")]
+    found = [each.test for each in of_tests() if (each.document, each.section) == (KIP_101, f"step {step}")]
+    assert [test for test in found if test.startswith("broker/")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,22 +27,23 @@ from harness.suite.abridged import read_abridged
 from harness.suite.judged import judge_run
 from harness.tables.schema import FOLDER
 from harness.tables.writer import make_tables
-from tests.checkers.golden import STORIES, ops_of
-from tests.checkers.plants.table import PLANTS
+from tests.checkers.golden import ops_of
+from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.specs import random_spec
 from tests.kept import exhaustive
 from tests.little_memory import printed_with_little_memory
 from tests.report.samples import sample_result
 
-RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in PLANTS.items()}
 # One plant of nine has every sort of op.
 # What is missing inside a batch shows by its records, of which an abridged run reads those alone that it draws.
 WITHIN_A_BATCH = ("record-missing-", "batch-that-claims-too-many")
-WHOLE = [
-    ops
-    for name, ops in [*RUNS.items()][::9]
-    if not (name.startswith(WITHIN_A_BATCH) or unread(PartOps(ops)) or len({op.index for op in ops}) < len(ops))
-]
+
+
+@cache
+def comparable() -> Sequence[Sequence[Op]]:
+    """Return the histories of which an abridged run shows all that the whole one shows."""
+    named = [(name, HISTORIES[name]) for name in [*HISTORIES][::9] if not name.startswith(WITHIN_A_BATCH)]
+    return [ops for _, ops in named if not unread(PartOps(ops)) and len({op.index for op in ops}) == len(ops)]
 
 
 def stored(ops: Sequence[Op], folder: Path) -> Run:
@@ -63,7 +65,7 @@ def made(folder: Path, sends: int) -> Run:
 @exhaustive
 def test_result_is_that_of_the_whole_history(tmp_path: Path) -> None:
     named = 0
-    for number, ops in enumerate(WHOLE):
+    for number, ops in enumerate(comparable()):
         found = check_in_process(PartOps(ops))
         run = read_abridged(stored(ops, tmp_path / str(number)), found)
         assert activity_of(PartOps(ops)) == activity_of(run)
@@ -78,7 +80,7 @@ def test_result_is_that_of_the_whole_history(tmp_path: Path) -> None:
 
 def test_logs_and_lost_tails_are_those_of_the_whole_history(tmp_path: Path) -> None:
     cuts = 0
-    for number, ops in enumerate(WHOLE[::2]):
+    for number, ops in enumerate(comparable()[::2]):
         run = read_abridged(stored(ops, tmp_path / str(number)), ())
         whole, part = (_drawn(each) for each in (PartOps(ops), run))
         assert whole == part

@@ -17,10 +17,8 @@ from harness.tables import follow as module
 from harness.tables.follow import follow
 from harness.tables.schema import FOLDER, SCHEMAS, TablesError, table_path
 from harness.tables.writer import TableMaker, TableWriter, make_tables, read_manifest
-from tests.checkers.golden import STORIES, ops_of
-from tests.checkers.plants.table import PLANTS
+from tests.checkers.plants.histories import HISTORIES
 
-RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in PLANTS.items()}
 FILES = ("manifest.json", *(f"{name}.parquet" for name in SCHEMAS))
 
 
@@ -34,7 +32,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _text(name: str = "lost-bad") -> bytes:
-    return "".join(op.to_json() + "\n" for op in RUNS[name]).encode()
+    return "".join(op.to_json() + "\n" for op in HISTORIES[name]).encode()
 
 
 def _strange(text: bytes) -> bytes:
@@ -62,7 +60,7 @@ def _expected(folder: Path, text: bytes) -> dict[str, bytes]:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(3))
 def test_tables_do_not_depend_on_where_the_pieces_end(tmp_path: Path, seed: int) -> None:
-    rng, names = random.Random(seed), [*RUNS]
+    rng, names = random.Random(seed), [*HISTORIES]
     for number in range(8):
         text = _text(rng.choice(names))
         text = _strange(text) if number % 2 else text

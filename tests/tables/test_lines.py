@@ -14,12 +14,10 @@ from harness.history.sequence import Breaks
 from harness.model import Op
 from harness.tables.lines import Lines
 from harness.tables.rows import Rows
-from tests.checkers.golden import M1, RECORDS, STORIES, ops_of, replicated
-from tests.checkers.plants.table import PLANTS
+from tests.checkers.golden import M1, RECORDS, replicated
+from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.story import Story
 from tests.tables.stored import silent
-
-RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in PLANTS.items()}
 
 
 class LongWay(Lines):
@@ -72,7 +70,7 @@ def test_lines_of_every_golden_and_plant_have_the_rows_of_their_ops() -> None:
     quick = total = 0
     changes = [list, silent, _digests]
     # One plant of three has every sort of op.
-    for number, ops in enumerate([*RUNS.values()][::3]):
+    for number, ops in enumerate(HISTORIES[name] for name in [*HISTORIES][::3]):
         lines = _lines(changes[number % 3](ops))
         found, reader = _added(Counting, lines)
         assert _added(LongWay, lines)[0] == found

@@ -15,12 +15,10 @@ from harness.history.file import read_history
 from harness.model import Op, OpType, PartOps, Source
 from harness.tables.schema import FOLDER, SCHEMAS, Manifest, TablesError, table_path
 from harness.tables.writer import hashes, make_tables, read_manifest
-from tests.checkers.golden import M1, RECORDS, STORIES, ops_of, replicated
-from tests.checkers.plants.table import PLANTS
+from tests.checkers.golden import M1, RECORDS, replicated
+from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.story import TOPIC, Story
 from tests.tables.stored import all_ops, silent, stored
-
-RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in PLANTS.items()}
 
 
 def _seen(ops: Sequence[Op]) -> list[tuple[Any, ...]]:
@@ -37,7 +35,7 @@ def _value(op: Op) -> object:
 def test_tables_of_every_golden_and_plant_have_every_op(tmp_path: Path) -> None:
     irregular = 0
     # One plant of three has every sort of op.
-    for number, ops in enumerate([*RUNS.values()][::3]):
+    for number, ops in enumerate(HISTORIES[name] for name in [*HISTORIES][::3]):
         by_index = {op.index: op for op in ops}
         if len(by_index) < len(ops) or not any(op.place for op in ops):
             continue  # its breaks are in the manifest; and a run without a partition has no rows but events
@@ -50,7 +48,7 @@ def test_tables_of_every_golden_and_plant_have_every_op(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["lost-bad", "diverged-bad", "reads-goes-back"])
 def test_tables_of_silent_brokers_are_judged_as_their_history(tmp_path: Path, name: str) -> None:
-    ops = silent(RUNS.get(name, RUNS["order-bad"]))
+    ops = silent(HISTORIES.get(name, HISTORIES["order-bad"]))
     stored(ops, tmp_path / "tables")
     assert check_in_process(PartOps(ops)) == check_in_process(all_ops(tmp_path / "tables"))
 
@@ -140,7 +138,7 @@ def test_text_has_the_same_hash_always() -> None:
 # --- files -----------------------------------------------------------------------------------------------------
 def _history(folder: Path) -> Path:
     path = folder / "history.jsonl"
-    path.write_text("".join(op.to_json() + "\n" for op in RUNS["lost-bad"]), encoding="utf-8")
+    path.write_text("".join(op.to_json() + "\n" for op in HISTORIES["lost-bad"]), encoding="utf-8")
     return path
 
 
@@ -150,7 +148,7 @@ def test_tables_are_there_when_they_are_whole(tmp_path: Path, monkeypatch: pytes
     assert tmp_path / FOLDER == make_tables(history)
     manifest = read_manifest(history)
     assert manifest == Manifest.read(tmp_path / FOLDER)
-    assert (len(RUNS["lost-bad"]), history.stat().st_size) == (manifest.ops, manifest.size)
+    assert (len(HISTORIES["lost-bad"]), history.stat().st_size) == (manifest.ops, manifest.size)
     assert _seen(read_history(history)) == _seen(all_ops(tmp_path / FOLDER))
     assert ["history.jsonl", FOLDER] == sorted(path.name for path in tmp_path.iterdir())
     assert pq.ParquetFile(table_path(tmp_path / FOLDER, "events")).num_row_groups > 3
@@ -186,7 +184,7 @@ def test_torn_last_line_is_left_out_and_a_line_that_is_no_op_is_an_event(tmp_pat
 
 
 def test_breaks_in_the_order_of_ops_are_in_the_manifest(tmp_path: Path) -> None:
-    ops = RUNS["lost-bad"]
+    ops = HISTORIES["lost-bad"]
     gap = [op for op in ops if op.index != 9]
     late = [replace(op, time_ns=0) if op.index == 20 else op for op in ops]
     assert ((8, 10),) == stored(gap, tmp_path / "gap").skips

@@ -15,6 +15,7 @@ from harness.events import ScheduleStopped
 from harness.model import VERDICT_OF, Kind, Op, Verdict
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.plants.classes import CLASSES
+from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.plants.table import PLANTS
 
 # Of each class of plants that the live check can see: how many it sees, and how many there are.
@@ -49,7 +50,7 @@ FIRST: Final = {
 
 @cache
 def _seen(name: str) -> Sequence[tuple[ScheduleStopped, int]]:
-    return _all(PLANTS[name].ops)
+    return _all(HISTORIES[name])
 
 
 def _all(ops: Sequence[Op]) -> list[tuple[ScheduleStopped, int]]:

@@ -21,7 +21,7 @@ from harness.model import Anomaly, Kind, PartOps
 from harness.tables.schema import FOLDER, Manifest
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.large import Found, check_together
-from tests.checkers.plants.table import PLANTS as CHANGES
+from tests.checkers.plants.histories import HISTORIES
 from tests.kept import exhaustive, keep
 from tests.tables.stored import all_ops, silent, stored
 
@@ -30,7 +30,6 @@ pytestmark = pytest.mark.spark
 # So many buckets that there is a look between the first and the last, and so few that there is none.
 LIMITS = Limits(coarse=3, fine=1, few=0)
 FEW = Limits(coarse=4)
-RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in CHANGES.items()}
 MADE = 120
 
 
@@ -126,7 +125,7 @@ def test_number_of_shares_that_values_are_looked_for_in_changes_nothing(
 def test_goldens_and_plants_of_brokers_that_emit_no_events_are_judged_alike(
     session: Any, tmp_path: Path, every: int
 ) -> None:
-    histories = [silent(ops) for ops in [*RUNS.values()][::every]]
+    histories = [silent(ops) for ops in [HISTORIES[name] for name in [*HISTORIES][::every]]]
     paths = [tmp_path / str(number) for number in range(len(histories))]
     runs = [(path, stored(ops, path)) for path, ops in zip(paths, histories, strict=True)]
     found = check_together(session, runs, tmp_path / "all", LIMITS)

@@ -21,20 +21,18 @@ from harness.model import Anomaly, Kind, Op, OpType, Source
 from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite
 from harness.tables.schema import VERSION
-from tests.checkers.golden import RECORDS, STORIES, ops_of
-from tests.checkers.plants.table import PLANTS
+from tests.checkers.golden import RECORDS, STORIES
+from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.specs import random_spec, written_spec
 from tests.checkers.story import Story
 from tests.kept import exhaustive
 
 pytestmark = pytest.mark.spark
 
-RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in PLANTS.items()}
-
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    return _suite(tmp_path_factory.mktemp("results"), RUNS)
+    return _suite(tmp_path_factory.mktemp("results"), HISTORIES)
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +62,13 @@ def _crashes(ops: Sequence[Op]) -> list[Anomaly]:
 @exhaustive
 def test_spark_finds_what_the_plain_loop_finds_in_hundreds_of_runs(found: dict[str, list[Anomaly]]) -> None:
     assert 200 <= len(found)
-    assert {name: _without_spark(ops) for name, ops in sorted(RUNS.items())} == found
+    assert {name: _without_spark(ops) for name, ops in sorted(HISTORIES.items())} == found
 
 
 @pytest.mark.parametrize(
     ("spec", "runs"),
     [
-        (random_spec(), RUNS.keys()),
+        (random_spec(), HISTORIES.keys()),
         (random_spec("local"), STORIES),
         (written_spec("none"), STORIES),
         (written_spec("lost m2"), STORIES),
@@ -80,15 +78,15 @@ def test_spark_finds_what_the_plain_loop_finds_in_hundreds_of_runs(found: dict[s
 def test_result_is_the_same_whether_spark_or_this_process_applied_the_rules(
     spec: RunSpec, runs: Collection[str], found: dict[str, list[Anomaly]]
 ) -> None:
-    in_process = {name: judge(spec, RUNS[name]) for name in runs}
-    assert in_process == {name: judge(spec, RUNS[name], anomalies=found[name]) for name in runs}
+    in_process = {name: judge(spec, HISTORIES[name]) for name in runs}
+    assert in_process == {name: judge(spec, HISTORIES[name], anomalies=found[name]) for name in runs}
     assert 1 < len({result.status for result in in_process.values()})
 
 
 def test_spark_is_unchecked_when_a_rule_crashes(session: Any, suite: dict[str, Path]) -> None:
     broken = {"order": replace(CHECKERS["order"], rule=_crashes)}
     (found,) = check_runs(session, [suite["order-ok"]], broken)["order-ok"]
-    count = len(RUNS["order-ok"])
+    count = len(HISTORIES["order-ok"])
     assert f"Checker order could not judge t-0: ZeroDivisionError: seen {count} ops." == found.sentence
 
 
@@ -115,7 +113,7 @@ def test_spark_gives_nothing_when_there_is_no_run(session: Any) -> None:
 def test_spark_reads_what_the_history_writer_wrote(session: Any, tmp_path: Path) -> None:
     run = create_suite(tmp_path, "one").create_run("written")
     with History(run.history) as history:
-        for op in RUNS["diverged-bad"]:
+        for op in HISTORIES["diverged-bad"]:
             history.record_line(op.source, op.process, op.type, op.f, op.value)
     found = check_runs(session, [run.path], CHECKERS)["written"]
     assert [Kind.PERMITTED, Kind.DIVERGED] == [anomaly.kind for anomaly in found]
@@ -124,7 +122,7 @@ def test_spark_reads_what_the_history_writer_wrote(session: Any, tmp_path: Path)
 def _two_partitions() -> list[Op]:
     """Return the lost-bad history twice, interleaved: for partition t-0 and for u-7."""
     story = Story(RECORDS)
-    for op in RUNS["lost-bad"][1:]:
+    for op in HISTORIES["lost-bad"][1:]:
         story.add(op.source, op.process, op.type, op.f, **op.value)
         if op.value.get("topic") and op.source not in (Source.RUNNER, Source.NEMESIS):
             story.add(op.source, op.process, OpType(op.type), op.f, **{**op.value, "topic": "u", "partition": 7})
@@ -134,7 +132,7 @@ def _two_partitions() -> list[Op]:
 def test_what_cannot_be_read_in_one_run_touches_no_other_and_is_the_same_without_spark(
     session: Any, tmp_path: Path
 ) -> None:
-    ops = [*RUNS["lost-bad"]]
+    ops = [*HISTORIES["lost-bad"]]
     strange = [replace(op, value={**op.value, "partition": "0"}) if op.f == "append" else op for op in ops]
     unset = [replace(op, value={**op.value, "topic": 7}) if op.f == "setup" else op for op in ops]
     unknown = [replace(op, f="shrunk") if op.f == "high-watermark" else op for op in ops]
@@ -149,13 +147,13 @@ def test_what_cannot_be_read_in_one_run_touches_no_other_and_is_the_same_without
 
 
 def test_two_runs_of_one_name_in_two_suites_are_two_runs(session: Any, tmp_path: Path) -> None:
-    suites = {name: _suite(tmp_path / name, {"run": RUNS[name]})["run"] for name in ("lost-bad", "lost-ok")}
+    suites = {name: _suite(tmp_path / name, {"run": HISTORIES[name]})["run"] for name in ("lost-bad", "lost-ok")}
     found = check_runs(session, [*suites.values()], CHECKERS)
-    assert {str(path): _without_spark(RUNS[name]) for name, path in suites.items()} == found
+    assert {str(path): _without_spark(HISTORIES[name]) for name, path in suites.items()} == found
 
 
 def test_line_that_is_no_op_makes_its_own_run_unknown(session: Any, tmp_path: Path) -> None:
-    paths = _suite(tmp_path, {"broken": RUNS["lost-ok"], "whole": RUNS["lost-ok"]})
+    paths = _suite(tmp_path, {"broken": HISTORIES["lost-ok"], "whole": HISTORIES["lost-ok"]})
     run = Run(path=paths["broken"])
     lines = run.history.read_text(encoding="utf-8").splitlines()
     run.history.write_text("\n".join([*lines[:5], lines[5][:-7], *lines[6:], ""]), encoding="utf-8")
@@ -221,9 +219,9 @@ def test_tables_that_cannot_be_read_make_their_own_run_unknown(session: Any, tmp
 
 
 def test_tables_that_cannot_be_read_are_made_again_from_the_lines(session: Any, tmp_path: Path) -> None:
-    path = _suite(tmp_path, {"run": RUNS["lost-bad"]})["run"]
+    path = _suite(tmp_path, {"run": HISTORIES["lost-bad"]})["run"]
     run = Run(path=path)
-    expected = check_in_process(RUNS["lost-bad"])
+    expected = check_in_process(HISTORIES["lost-bad"])
     assert {"run": expected} == check_runs(session, [path], CHECKERS, lines_max=0)
     (run.tables / "records.parquet").write_bytes(b"")
     assert {"run": expected} == check_runs(session, [path], CHECKERS, lines_max=0)
@@ -241,5 +239,5 @@ def test_run_without_lines_and_tables_is_unknown(session: Any, tmp_path: Path) -
 
 
 def test_folder_with_letters_of_a_pattern_is_that_folder(session: Any, tmp_path: Path) -> None:
-    paths = _suite(tmp_path / "a[1]{b}*?=c d%20#é", {"run=[1]": RUNS["lost-bad"]})
-    assert {"run=[1]": check_in_process(RUNS["lost-bad"])} == check_runs(session, [*paths.values()], CHECKERS)
+    paths = _suite(tmp_path / "a[1]{b}*?=c d%20#é", {"run=[1]": HISTORIES["lost-bad"]})
+    assert {"run=[1]": check_in_process(HISTORIES["lost-bad"])} == check_runs(session, [*paths.values()], CHECKERS)
