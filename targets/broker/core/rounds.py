@@ -6,9 +6,9 @@ partitions are ready than a request may name, the others have their turn in the 
 A question must not wait behind a Fetch that waits for records, so it has a connection of its own. But it goes
 behind a Fetch that names the same partition: else that Fetch might reach the leader after the follower has cut its
 log, and the leader would take it for having what it had before. Kafka's thread asks one thing at a time.
-No Fetch is sent while a partition asks where its epoch ends, or for the bounds of its leader's log: one that waits
-for records of others would keep it from its turn for as long as it waits, and with it who waits for all of the ISR;
-and a leader that deletes meanwhile would have less again when it comes, for ever.
+No Fetch is sent while a partition asks where its epoch ends, or for the bounds of its leader's log: one that
+waits for records of others would keep it from its turn for as long as it waits, and whoever waits for all of the
+ISR; and a leader that deletes meanwhile would have less again when it comes, for ever.
 Source:  Kafka's AbstractFetcherThread and PartitionStates (who was given records goes to the end).
 """
 
