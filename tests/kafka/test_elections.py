@@ -119,7 +119,7 @@ def test_election_fails_when_the_controller_left_the_order_as_it_was() -> None:
 def test_election_is_not_asked_for_while_another_request_is_under_way() -> None:
     zookeeper = Controller([1, 2], leader=1, isr=[1, 2])
     zookeeper.nodes[REASSIGN] = {}
-    with pytest.raises(PreconditionError, match="exists already, with .*; expected no other request"):
+    with pytest.raises(PreconditionError, match="exists already, with b"):
         elect(zookeeper, "log", 0, 2)
 
 
