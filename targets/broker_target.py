@@ -124,22 +124,23 @@ class BrokerTarget:
     def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}
-        there = wishes.decode_wishes(port.read(zookeeper.ELECTIONS))
-        port.write(zookeeper.ELECTIONS, wishes.encode_wishes(replace(there, elections=wanted)))
+
+        def only(there: bytes | None) -> bytes:
+            return wishes.encode_wishes(replace(wishes.decode_wishes(there), elections=wanted))
+
+        port.update(zookeeper.ELECTIONS, only)
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
     def move(self, port: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
         """Write what is wanted where the controller reads it, beside what it has not taken yet."""
         moves = {TopicPartition(topic, partition): tuple(broker_ids)}
-        data = wishes.Wishes(moves=moves).beside(port.read(zookeeper.ELECTIONS))
-        port.write(zookeeper.ELECTIONS, data)
+        port.update(zookeeper.ELECTIONS, wishes.Wishes(moves=moves).beside)
         return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
 
     def remove(self, port: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
         """Write what is to go where the controller reads it, beside what it has not taken yet."""
         removals = tuple(TopicPartition(topic, partition) for partition in partitions)
-        data = wishes.Wishes(removals=removals).beside(port.read(zookeeper.ELECTIONS))
-        port.write(zookeeper.ELECTIONS, data)
+        port.update(zookeeper.ELECTIONS, wishes.Wishes(removals=removals).beside)
         return f"removal of {', '.join(map(str, removals))} asked for at {zookeeper.ELECTIONS}"
 
     def wanted(self, port: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:

@@ -97,11 +97,13 @@ class ZooKeeperPort(Protocol):
     def read(self, path: str) -> bytes | None:
         """Return a znode's data, None if there is no such znode."""
 
-    def write(self, path: str, data: bytes) -> None:
-        """Write a znode's data; create it and its parents if they do not exist."""
+    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        """
+        Write what `change` makes of a znode's data, None if there is no such znode.
 
-    def delete(self, path: str) -> bool:
-        """Delete a znode; return False if there is none."""
+        What was written meanwhile is not written over: then it is read, and changed, once more. The znode and its
+        parents are created if they do not exist.
+        """
 
 
 class Target(Protocol):

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
 from kazoo.protocol.states import KazooState, ZnodeStat
 
 from harness import limits
@@ -31,6 +31,8 @@ _log = logging.getLogger("fencepost.zookeeper_view")
 _log.setLevel(logging.CRITICAL)
 
 _WRITES_MAX: Final = 100
+# So many bytes of a node's data an error shows.
+_SHOWN: Final = 200
 # kazoo returns a session id as a signed number.
 SESSION_MASK: Final = 0xFFFFFFFFFFFFFFFF
 
@@ -300,7 +302,7 @@ class RealZooKeeperView:
         if found is None:
             raise PreconditionError(f"depose: there is no {path}; expected a controller to depose")
         holder = self.name_of(self._target.controller_id(found[0]))
-        self.delete(path)
+        self._delete(path)
         now = self.controller()
         return f"{path} of {holder} deleted; {'there is no controller' if now is None else f'{now} is controller'}"
 
@@ -326,33 +328,43 @@ class RealZooKeeperView:
         found = self._read(path)
         return None if found is None else found[0]
 
-    def write(self, path: str, data: bytes) -> None:
-        """Set a node's data; create the node and its parents if they are missing."""
-        self._require_answer()
-        # Create the node with its data: a watcher would take an empty node for the request. Try again, because
-        # the node may be deleted between the two calls.
-        for _ in range(_WRITES_MAX):
-            try:
-                with suppress(NodeExistsError):
-                    self._client.create(path, data, makepath=True)
-                    return
-                with suppress(NoNodeError):
-                    self._client.set(path, data)
-                    return
-            except KazooException as error:
-                raise PreconditionError(f"ZooKeeper at {self._address}: {error!r} on writing {path}") from error
-        raise PreconditionError(f"{path}: came and went {_WRITES_MAX} times; expected to write it once")
+    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        """
+        Write what `change` makes of a node's data, None if there is no such node, with its parents.
 
-    def delete(self, path: str) -> bool:
-        """Delete a node; return False if there is none."""
-        self._require_answer()
+        Raises:
+            PreconditionError: ZooKeeper does not answer, or others write there each time in between; it says what.
+        """
+        there = "nothing"
+        for _ in range(_WRITES_MAX):
+            found = self._read(path)
+            there = "nothing" if found is None else f"{found[0][:_SHOWN]!r} of version {found[1].version}"
+            try:
+                if found is None:
+                    # With its data: a watcher would take an empty node for the request.
+                    self._client.create(path, change(None), makepath=True)
+                else:
+                    self._client.set(path, change(found[0]), version=found[1].version)
+            except (BadVersionError, NodeExistsError, NoNodeError):
+                continue
+            except KazooException as error:
+                raise PreconditionError(
+                    f"ZooKeeper at {self._address}: {error!r} on writing {path}, where {there} was"
+                ) from error
+            return
+        raise PreconditionError(
+            f"{path}: written by others {_WRITES_MAX} times between a read and the write after it, the last time "
+            f"over {there}; expected to write it once; is another operator at work?"
+        )
+
+    def _delete(self, path: str) -> None:
+        """Delete a node, if it is there."""
         try:
             self._client.delete(path)
         except NoNodeError:
-            return False
+            pass
         except KazooException as error:
             raise PreconditionError(f"ZooKeeper at {self._address}: {error!r} on deleting {path}") from error
-        return True
 
     def close(self) -> None:
         """End the session; safe to call twice."""

@@ -103,8 +103,9 @@ def move(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Seque
             f"move {topic}-{partition} to {list(broker_ids)}: {REASSIGN} is still there after "
             f"{limits.CONDITION_WAIT_S_MAX:.0f} s; expected no other move in progress"
         )
+    where = f"move {topic}-{partition} to {list(broker_ids)}"
     place = {"topic": topic, "partition": partition, "replicas": list(broker_ids)}
-    zookeeper.write(REASSIGN, json.dumps({"version": 1, "partitions": [place]}).encode())
+    _write(zookeeper, REASSIGN, place, where)
     return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {REASSIGN}"
 
 
@@ -120,13 +121,24 @@ def wanted(zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, .
 
 def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
     """Write a request for the controller, and wait until the controller removes it because it is done."""
-    if zookeeper.read(path) is not None:
-        raise PreconditionError(f"{where}: {path} exists already; expected no other request in progress")
-    zookeeper.write(path, json.dumps({"version": 1, "partitions": [about]}).encode())
+    _write(zookeeper, path, about, where)
     if not until(lambda: zookeeper.read(path) is None, limits.CONDITION_WAIT_S_MAX):
         raise PreconditionError(
             f"{where}: the controller has not taken {path} within {limits.CONDITION_WAIT_S_MAX:.0f} s"
         )
+
+
+def _write(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
+    """Write a request where none may stand: the controller takes a node whole, and would forget another's."""
+
+    def anew(there: bytes | None) -> bytes:
+        if there is not None:
+            raise PreconditionError(
+                f"{where}: {path} exists already, with {there[:200]!r}; expected no other request in progress"
+            )
+        return json.dumps({"version": 1, "partitions": [about]}).encode()
+
+    zookeeper.update(path, anew)
 
 
 def _assigned(zookeeper: ZooKeeperPort, topic: str, partition: int) -> list[int]:

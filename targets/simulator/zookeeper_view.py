@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from harness.cluster.placements import Placements
 from harness.cluster.target import PartitionTruth, Target
@@ -122,7 +122,7 @@ class SimZooKeeperView:
         self._require_answer("depose")
         path, holder = self._target.controller_path(), self.controller()
         session = self._world.zookeeper.session_of(path)
-        if not self.delete(path):
+        if not isinstance(self._tree.write((ZkDelete(path=path),), NO_SESSION), ZkDone):
             raise PreconditionError(f"depose: there is no {path}; expected a controller to depose")
         return f"{path} of {holder} deleted, which session 0x{session:x} had made"
 
@@ -159,15 +159,13 @@ class SimZooKeeperView:
         node = self._tree.nodes.get(path)
         return None if node is None else node.data
 
-    def write(self, path: str, data: bytes) -> None:
-        """Set a node's data; create it and its parents if they do not exist."""
+    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        """Write what `change` makes of a node's data; nothing else happens in between."""
+        node = self._tree.nodes.get(path)
+        data = change(None if node is None else node.data)
         parts = path.strip("/").split("/")
         for depth in range(1, len(parts) + 1):
             above = "/" + "/".join(parts[:depth])
             if above not in self._tree.nodes:
                 self._tree.write((ZkCreate(path=above),), NO_SESSION)
         self._tree.write((ZkSet(path=path, data=data, version=ANY_VERSION),), NO_SESSION)
-
-    def delete(self, path: str) -> bool:
-        """Delete a node; return False when there is none."""
-        return isinstance(self._tree.write((ZkDelete(path=path),), NO_SESSION), ZkDone)

@@ -40,16 +40,14 @@ class Controller:
     def read(self, path: str) -> bytes | None:
         return json.dumps(self.nodes[path]).encode() if path in self.nodes else None
 
-    def write(self, path: str, data: bytes) -> None:
+    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
+        data = change(self.read(path))
         if path == self.deaf:
             self.nodes[path] = json.loads(data)
             return
         (about,) = json.loads(data)["partitions"]
         assert ("log", 0) == (about["topic"], about["partition"])
         {REASSIGN: self._reorder, PREFERRED: self._elect}[path](about)
-
-    def delete(self, path: str) -> bool:
-        return self.nodes.pop(path, None) is not None
 
     def _reorder(self, about: dict[str, Any]) -> None:
         self.orders.append(about["replicas"])
@@ -121,7 +119,7 @@ def test_election_fails_when_the_controller_left_the_order_as_it_was() -> None:
 def test_election_is_not_asked_for_while_another_request_is_under_way() -> None:
     zookeeper = Controller([1, 2], leader=1, isr=[1, 2])
     zookeeper.nodes[REASSIGN] = {}
-    with pytest.raises(PreconditionError, match="exists already; expected no other request"):
+    with pytest.raises(PreconditionError, match="exists already, with b"):
         elect(zookeeper, "log", 0, 2)
 
 

@@ -152,8 +152,5 @@ class Unused:
     def read(self, path: str) -> bytes | None:
         raise AssertionError(path)
 
-    def write(self, path: str, data: bytes) -> None:
-        raise AssertionError(path, data)
-
-    def delete(self, path: str) -> bool:
-        raise AssertionError(path)
+    def update(self, path: str, change: object) -> None:
+        raise AssertionError(path, change)

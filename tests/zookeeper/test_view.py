@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 from kazoo.protocol.states import ZnodeStat
 
 from harness import limits
@@ -20,7 +24,9 @@ from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError
 from harness.zookeeper.view import RealZooKeeperView
-from targets.broker.core.zookeeper import PartitionState, encode_state
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
+from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
 from targets.broker_target import TARGET
 
 STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)
@@ -58,8 +64,8 @@ def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
         for _ in range(3):
             with pytest.raises(PreconditionError, match="expected an answer"):
                 view.truth("log", 0)
-        with pytest.raises(PreconditionError, match="on writing /y"):
-            view.write("/y", b"")
+        with pytest.raises(PreconditionError, match="expected an answer"):
+            view.update("/y", lambda _there: b"")
 
 
 @pytest.mark.slow
@@ -94,7 +100,7 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
         path = TARGET.partition_path("log", 0)
         for epoch in (4, 5):
             fired.clear()
-            view.write(path, encode_state(replace(STATE, leader_epoch=epoch)))
+            put(view, path, encode_state(replace(STATE, leader_epoch=epoch)))
             assert fired.wait(WAIT_S)
         assert view.truth("log", 0) is not None
         for data, stat in late:
@@ -118,11 +124,64 @@ def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_pr
         )
         stack.callback(view.close)
         view.watch([])
-        view.write(TARGET.controller_path(), b"{}")
+        put(view, TARGET.controller_path(), b"{}")
         assert until(lambda: "ZeroDivisionError: a bug" in refusal(history), WAIT_S)
-        view.delete(TARGET.controller_path())  # A watch of a history that has given up is silent, too.
-        view.write(TARGET.registration_path(1), b"{}")
+        view._delete(TARGET.controller_path())  # A watch of a history that has given up is silent, too.
+        put(view, TARGET.registration_path(1), b"{}")
         assert not caplog.messages
+
+
+def put(view: RealZooKeeperView, path: str, data: bytes) -> None:
+    view.update(path, lambda _there: data)
+
+
+class Nodes:
+    """A client of ZooKeeper; another one writes after each read, as long as it has something to write."""
+
+    def __init__(self, others: Iterator[bytes]) -> None:
+        self.nodes: dict[str, tuple[bytes, int]] = {}
+        self._others = others
+
+    def get(self, path: str) -> tuple[bytes, Any]:
+        found = self.nodes.get(path)
+        for other in islice(self._others, 1):
+            self.nodes[path] = (other, 0 if found is None else found[1] + 1)
+        if found is None:
+            raise NoNodeError
+        return found[0], SimpleNamespace(version=found[1])
+
+    def create(self, path: str, data: bytes, makepath: bool) -> None:
+        assert makepath
+        if path in self.nodes:
+            raise NodeExistsError
+        self.nodes[path] = data, 0
+
+    def set(self, path: str, data: bytes, version: int = -1) -> None:
+        if version not in (-1, self.nodes[path][1]):
+            raise BadVersionError
+        self.nodes[path] = data, self.nodes[path][1] + 1
+
+
+def view_of(client: Nodes) -> RealZooKeeperView:
+    """Return a view of these nodes, with all that it needs to read and to write."""
+    view = RealZooKeeperView.__new__(RealZooKeeperView)
+    vars(view).update(_client=client, _silent="", _address="zk:2181", _target=TARGET, _ids={"A": 1, "B": 2})
+    return view
+
+
+def test_request_keeps_what_another_operator_has_written_since_it_was_read() -> None:
+    first, then = Wishes(moves={TopicPartition("u", 0): (2,)}), Wishes(moves={TopicPartition("u", 1): (1,)})
+    client = Nodes(iter((encode_wishes(first), then.beside(encode_wishes(first)))))
+    view_of(client).move("t", 0, ["A", "B"])
+    (data, _) = client.nodes[ELECTIONS]
+    assert {("t", 0): (1, 2), ("u", 0): (2,), ("u", 1): (1,)} == decode_wishes(data).moves
+
+
+def test_request_that_others_write_over_again_and_again_says_what_was_there() -> None:
+    client = Nodes(b"%d" % number for number in count())
+    said = r"/x: written by others 100 times .* the last time over b'98' of version 98; expected to write it once"
+    with pytest.raises(PreconditionError, match=said):
+        view_of(client).update("/x", lambda _there: b"mine")
 
 
 def unreadable(_data: bytes) -> int:

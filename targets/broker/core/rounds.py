@@ -6,8 +6,9 @@ partitions are ready than a request may name, the others have their turn in the 
 A question must not wait behind a Fetch that waits for records, so it has a connection of its own. But it goes
 behind a Fetch that names the same partition: else that Fetch might reach the leader after the follower has cut its
 log, and the leader would take it for having what it had before. Kafka's thread asks one thing at a time.
-No Fetch is sent while a partition asks for the bounds of its leader's log: one that waits for records of others
-would keep it from its turn, and a leader that deletes meanwhile would have less again when it comes, for ever.
+No Fetch is sent while a partition asks where its epoch ends, or for the bounds of its leader's log: one that
+waits for records of others would keep it from its turn for as long as it waits, and whoever waits for all of the
+ISR; and a leader that deletes meanwhile would have less again when it comes, for ever.
 Source:  Kafka's AbstractFetcherThread and PartitionStates (who was given records goes to the end).
 """
 
@@ -60,7 +61,7 @@ QUESTIONS: Final = "fetcher-questions"
 # Where one is connected, the other connects to the same address: a follower that has lost ZooKeeper fetches on.
 FETCHER_CHANNELS: Final = (FETCHES, QUESTIONS)
 # What is answered before a request of this kind is sent.
-_FIRST: Final[Mapping[Kind, tuple[Kind, ...]]] = MappingProxyType({Kind.FETCH: (Kind.FETCH, Kind.BOUNDS)})
+_FIRST: Final[Mapping[Kind, tuple[Kind, ...]]] = MappingProxyType({Kind.FETCH: tuple(Kind)})
 
 
 # --- sending -----------------------------------------------------------------------------------------

@@ -156,6 +156,31 @@ def test_out_of_range_partitions_ask_for_their_bounds_together_and_then_all_fetc
     assert (named(after), fetched_at([after])) == ([C, A, B], [4, 2, 2])
 
 
+@pytest.mark.parametrize("protocol", WITH_EPOCHS)
+def test_partition_that_asks_for_its_epochs_end_loses_no_turn_to_a_fetch_of_others_that_waits(
+    protocol: str,
+) -> None:
+    """Source: Kafka, AbstractFetcherThread.doWork: maybeTruncate comes before maybeFetch."""
+    bench = Bench(protocol)
+    logs = [log_of((5, 3), tp=tp) for tp in (A, B, C)]
+    bench.start(*[(log, recovery(log, high_watermark=log.end_offset)) for log in logs])
+    (question,) = bench.sent(bench.request(follow_all([A, B], epoch=6)))
+    (send,) = bench.sent(bench.answer(ends(question, 3, 5), to=question))
+    (question,) = bench.sent(bench.request(follow_all([C], epoch=6)))
+    assert ([C], QUESTIONS) == (named(question), question.channel)
+    assert [] == bench.sent(bench.answer(nothing(send), to=send))
+    (after,) = bench.sent(bench.answer(ends(question, 3, 5), to=question))
+    assert ({A, B, C}, FETCHES) == ({*named(after)}, after.channel)
+
+
+@pytest.mark.parametrize("protocol", WITH_EPOCHS)
+def test_lost_question_about_an_epochs_end_keeps_nobody_else_from_fetching(protocol: str) -> None:
+    bench, (question,) = following(protocol, A, B, spans=[(5, 3)], together=Together(asks_max=1))
+    (other,) = bench.sent(bench.answer(ends(question, 3, 5), to=question))
+    (send,) = bench.sent(bench.answer(None, to=other))
+    assert ([B], [A]) == (named(other), named(send))
+
+
 def test_lost_question_about_bounds_keeps_nobody_else_from_fetching() -> None:
     bench, (send,) = following("hw", A, B, spans=[(-1, 4)])
     out = given(A, error=ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -213,7 +238,6 @@ def test_question_goes_behind_a_fetch_of_the_same_partition(protocol: str) -> No
     (behind,) = bench.sent(bench.request(follow_all([A], epoch=8)))
     assert (named(behind), behind.channel) == ([A], FETCHES)
     bench.answer(nothing(send), to=send)
-    bench.answer(ends(behind, 3, 5), to=behind)
     (question,) = bench.sent(bench.request(follow_all([A], epoch=10)))
     assert (named(question), question.channel) == ([A], QUESTIONS)
 
@@ -252,8 +276,9 @@ def test_turns_are_not_waited_for_while_records_come() -> None:
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_question_names_so_many_partitions_and_the_others_are_next(protocol: str) -> None:
     bench, (question,) = following(protocol, A, B, C, spans=[(5, 3)], together=Together(asks_max=2))
-    sends = bench.sent(bench.answer(ends(question, 3, 5), to=question))
-    assert (named(question), [named(send) for send in sends]) == ([A, B], [[C], [A, B]])
+    (other,) = bench.sent(bench.answer(ends(question, 3, 5), to=question))
+    (send,) = bench.sent(bench.answer(ends(other, 3, 5), to=other))
+    assert ([A, B], [C], [A, B]) == (named(question), named(other), named(send))
 
 
 def test_who_was_given_records_is_asked_for_last() -> None:
