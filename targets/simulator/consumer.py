@@ -44,15 +44,25 @@ class SimConsumer:
 
     Args:
         after_ns: how long it does nothing at first.
+        min_bytes: for so many a poll waits, if it may wait.
     """
 
-    def __init__(self, caller: Caller, script: ConsumerScript, metadata: Metadata, *, after_ns: int = 0) -> None:
+    def __init__(
+        self,
+        caller: Caller,
+        script: ConsumerScript,
+        metadata: Metadata,
+        *,
+        after_ns: int = 0,
+        min_bytes: int = 1,
+    ) -> None:
         self.done = False
         self.stopping = False
         self._caller = caller
         self._world = caller.world
         self._script = script
         self._metadata = metadata
+        self._min_bytes = min_bytes
         self._polls = 0
         self._epochs = 0
         self._open = 0
@@ -104,7 +114,7 @@ class SimConsumer:
             request = FetchRequest(
                 replica_id=-1,
                 max_wait_ms=plan.wait_ms,
-                min_bytes=1,
+                min_bytes=self._min_bytes,
                 max_bytes=plan.max_bytes,
                 partitions=tuple(
                     FetchPartition(

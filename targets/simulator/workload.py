@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Final
 
 from harness.model import Op
 from harness.workload.lives import next_to_crash
@@ -18,6 +19,9 @@ from targets.simulator.lives import Begin, SimLives, Working
 from targets.simulator.metadata import Metadata
 from targets.simulator.producer import SimProducer
 from targets.simulator.world import World
+
+# For how many bytes a consumer waits in a run of several partitions: mostly for one, as by default in Kafka.
+MIN_BYTES: Final = (1, 1, 1, 400)
 
 
 class SimWorkload:
@@ -96,10 +100,12 @@ class SimWorkload:
     def _consumer(self, plan: ConsumerPlan) -> Begin:
         """Return what begins a consumer."""
         pick = self._picking(plan.name)
+        least = Random(f"least {plan.name} {self._seed}").choice(MIN_BYTES) if self._world.split_share else 1
 
         def begin(caller: Caller, life: Life, *, after_ns: int) -> SimConsumer:
             known = Metadata(caller, self._known(plan.places, life), pick)
-            return SimConsumer(caller, ConsumerScript(plan, self._seed, life), known, after_ns=after_ns)
+            script = ConsumerScript(plan, self._seed, life)
+            return SimConsumer(caller, script, known, after_ns=after_ns, min_bytes=least)
 
         return begin
 

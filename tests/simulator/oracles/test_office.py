@@ -9,7 +9,7 @@ import pytest
 from targets.broker.core import membership, office
 from targets.broker.core.commands import send_state
 from targets.broker.core.events import Send, ZkAnswered, ZkAsk, ZkSession
-from targets.broker.core.messages import LeaderAndIsr, StopReplica, StopReplicaRequest
+from targets.broker.core.messages import LeaderAndIsr, LeaderAndIsrRequest, StopReplica, StopReplicaRequest
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     CONTROLLER,
@@ -203,3 +203,27 @@ def test_controller_is_not_told_by_an_answer_of_which_a_part_was_lost(epoch: ZkR
     answer = ZkAnswered(tag=7, session=session_of(world, "C"), results=(ZkError.NO_NODE, epoch))
     found.on_event("C", answer)
     assert out is bool(found._is_out("C", 1))
+
+
+@pytest.mark.parametrize(("epoch", "says"), [(-1, ""), (0, "C tells of epoch 0 of log-0; newest is 1"), (1, "")])
+def test_state_that_is_told_though_there_is_a_newer_one_is_named(epoch: int, says: str) -> None:
+    world, oracles = watched()
+    world.nodes["B"].kill()
+    expire(world, broker_path(world.ids["B"]))
+    assert world.until(lambda: state(world).leader_epoch == 1, WAIT_S)
+    world.run(0.5)
+    now = state(world)
+    command = LeaderAndIsr(
+        tp=TP,
+        leader=now.leader,
+        leader_epoch=epoch,
+        isr=now.isr,
+        zk_version=now.zk_version,
+        replicas=(1, 2, 3),
+        topic_id=now.topic_id,
+    )
+    request = LeaderAndIsrRequest(
+        controller_id=world.ids["C"], controller_epoch=1, ack_timeout_ms=1, is_init=False, partitions=(command,)
+    )
+    oracles._office.on_send("C", Send(to=1, tag=6, channel="controller", request=request))
+    assert says in said(oracles) and bool(says) is bool(said(oracles))

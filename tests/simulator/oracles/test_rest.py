@@ -10,6 +10,7 @@ import pytest
 
 from harness.events import Healed
 from harness.model import Op, OpType
+from targets.broker.core.assignments import Move
 from targets.broker.core.command_queue import AwaitCommandAck
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
@@ -203,3 +204,14 @@ def test_what_is_left_over_at_the_end_is_a_violation_and_only_if_all_was_healed(
     oracles.listen(Op.of(Healed(), index=0, time_ns=0, process="runner", type=OpType.OK))
     oracles.end()
     assert "has checkpointed 0 of log-0" in sentence_of(oracles, Rule.REST)
+
+
+def test_move_whose_replicas_are_all_in_sync_is_not_over_by_itself() -> None:
+    world = at_rest()
+    isr = state(world).isr
+    controller = state_of(world, controller_of(world)).controller
+    controller.moves[TP] = Move(origin=isr[:1], target=(*isr[:2], 99))
+    assert [] == texts(world)
+    controller.moves[TP] = Move(origin=isr[:1], target=isr[:2])
+    (text,) = texts(world)
+    assert f"has not ended the move of {TP} to {list(isr[:2])}, all of which are in the ISR" in text

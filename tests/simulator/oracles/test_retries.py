@@ -8,7 +8,7 @@ import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core import controller, isr, membership, moves, office, partitions, reading
-from targets.broker.core.assignments import encode_assignment
+from targets.broker.core.assignments import Move, encode_assignment
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import TopicPartition
@@ -27,7 +27,7 @@ from targets.broker.core.zookeeper import (
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node_clock import Drift
 from targets.simulator.oracles import Rule
-from targets.simulator.oracles.retries import unread, untried
+from targets.simulator.oracles.retries import unmoved, unread, untried
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import patch, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, state
@@ -176,3 +176,14 @@ def test_what_was_not_written_or_is_another_ones_need_not_be_read() -> None:
     assert "" == unread(EXTENDED, (ZkDone(),), {SESSION + 1}, there)
     there.controller.active = False
     assert "" == unread(EXTENDED, (ZkDone(),), {SESSION}, there)
+
+
+def test_moves_that_wait_are_looked_at_again() -> None:
+    there = broker()
+    told = STATES, (NODE,), (SESSION,)
+    assert unmoved(*told, there) == ""
+    there.controller.moves[TP] = Move(origin=(1, 2), target=(1, 3))
+    assert unmoved(*told, there) == "does not look again at the moves that wait"
+    assert unmoved(STATES, (ZkError.LOST,), (SESSION,), there) == "", "it reads again"
+    there.timers.set(("reassignment",), NOW_NS)
+    assert unmoved(*told, there) == ""
