@@ -109,7 +109,8 @@ def _taken(ops: Sequence[Op]) -> Iterator[_Missing]:
                 if origin == change.origin or start >= stop or not _electable(ops, change, commit):
                     continue
                 held = logs[change.leader].at(start) if change.leader in logs else None
-                ended = end_of(ops, change, start, begun.get((change.node, origin), -1), held == origin)
+                since = begun.get((change.node, origin), -1)
+                ended = end_of(ops, change, start, since, held == origin, origin=origin)
                 if not ended.by_fault and ended.cause not in (Cause.FOLLOWED, Cause.MOVED):
                     yield _missing(change, commit, start, stop, ended)
 

@@ -77,9 +77,9 @@ class PartitionOracle:
         self.on_state()
 
     # --- events ----------------------------------------------------------------------------------------------
-    def on_step(self, name: str, *, started: bool) -> None:
+    def on_step(self, name: str, *, started: bool, fell_back: bool = False) -> None:
         """Look at a node that has just made a step, and check the rules that a change may have broken."""
-        before = self.replicas.look(name, started=started)
+        before = self.replicas.look(name, started=started, fell_back=fell_back)
         if before is None:
             return
         self._judge_leader(name, before)

@@ -3,7 +3,8 @@ The replicas of one partition as they were at the last look, node by node.
 
 A look is quick where nothing has changed, as at most steps.
 A record that a log lost while its node had no process went with the power: the node need not have it, until it
-copies the record again or joins the ISR without it.
+copies the record again or joins the ISR without it. So it is with what a follower cut to its high watermark while
+the cluster is upgraded from a version without epochs (KIP-101, step 4.3).
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Replicas:
 
     Attributes:
         seen: by node.
-        taken: by node, the records that a power loss or a flipped byte took from it.
+        taken: by node, the records that a power loss, a flipped byte or such a cut took from it.
     """
 
     def __init__(
@@ -106,12 +107,13 @@ class Replicas:
         self._records = records
         self._topic_id = NO_TOPIC_ID
 
-    def look(self, name: str, *, started: bool) -> Before | None:
+    def look(self, name: str, *, started: bool, fell_back: bool = False) -> Before | None:
         """
         Read a node's replica; return what it was before, None if nothing has changed.
 
         Args:
             started: the node's process has just opened its disk.
+            fell_back: it has just cut its log to its high watermark, as it may within an upgrade.
         """
         seen, node = self.seen[name], self._world.nodes[name]
         replica = None if node.process is None else node.process.broker.state.replicas.get(self._tp)
@@ -123,7 +125,7 @@ class Replicas:
         seen.was = before = seen.now()
         seen.moved = self._world.core_steps
         if log is not seen.log or (log is not None and log.changes != seen.changes):
-            self._look_at_log(name, log, cut_off=started or node.process is None)
+            self._look_at_log(name, log, cut_off=started or fell_back or node.process is None)
         seen.replica = replica
         if replica is None:
             seen.role, seen.phase = Role.NONE, Phase.FAILED
