@@ -29,6 +29,7 @@ from checkers.facts.proof import (
 from checkers.facts.replica_log import Change
 from checkers.facts.rot import is_rotten, rots
 from checkers.facts.view import FinalLog, at, final_logs
+from checkers.facts.window import is_forked
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
 from harness.effect import Effect, nature_of
 from harness.events import Recovered, Started
@@ -184,6 +185,8 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
         return loss if kept else _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
     if takeover is None and log is not None and written is not None and is_rotten(ops, log, offset):
         return _rotten(ops, loss, written)
+    if takeover is None and log is not None and is_forked(ops, log.node, offset):
+        return replace(_with_how(ops, loss), kind=Kind.PERMITTED)
     if takeover is None:
         return loss if copies_of(ops).reported or log is None else _without_election(ops, loss)
     if not copies_of(ops).reported:
@@ -253,7 +256,7 @@ def _by_events(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeov
         return replace(found, kind=Kind.UNCHECKED)
     if takeover.unclean:
         return replace(found, kind=Kind.UNCLEAN)
-    if excused and (not owing or _cut_in_window(case)):
+    if (excused and not owing) or _cut_in_window(case):
         return replace(found, kind=Kind.PERMITTED)
     return replace(found, kind=_known_gap(case, {excuse.member for excuse in excused}) or found.kind)
 
@@ -273,8 +276,14 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
 
 
 def _cut_in_window(case: Case) -> bool:
-    """Return True if the losing leader had cut it away as an upgrade allows: whoever has it still cannot keep it."""
+    """
+    Return True if the losing leader had cut it away as an upgrade allows: whoever has it still cannot keep it.
+
+    Or if it had kept another record in its place, as it may then.
+    """
     fate, _ = _lost_first(case)
+    if is_forked(case.ops, case.takeover.node, case.offset, case.takeover.op.index):
+        return True
     return fate is not None and fate.end is not None and fate.end.cause is Cause.WINDOW
 
 

@@ -143,7 +143,7 @@ class _Drawing:
         if width.wide and profile.only is None:
             steps = with_hardware(self._seed, steps, self._nodes, self._stores(), self._faults)
         upgraded = upgradable(width.clients) and has_upgrades(self._seed)
-        going = not upgraded and has_removals(self._seed, profile.breadth, width.clients)
+        going = has_removals(self._seed, profile.breadth, width.clients)
         if width.wide and profile.only is None and going:
             steps = with_removals(self._seed, steps, width.further)
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone

@@ -90,6 +90,7 @@ class Replicas:
     Attributes:
         seen: by node.
         taken: by node, the records that a power loss, a flipped byte or such a cut took from it.
+        fallen: the offsets at which such a cut took records from any: replicas may differ there from then on.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Replicas:
         self._complete = complete
         self.seen = {name: Seen() for name in world.nodes}
         self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
+        self.fallen: set[int] = set()
         self._twice: dict[str, Counter[int]] = {name: Counter() for name in world.nodes}
         # By node what a power loss brought back, by offset, of records that it took from another offset.
         self._elsewhere: dict[str, dict[int, int]] = {name: {} for name in world.nodes}
@@ -125,7 +127,10 @@ class Replicas:
         seen.was = before = seen.now()
         seen.moved = self._world.core_steps
         if log is not seen.log or (log is not None and log.changes != seen.changes):
+            before_it = seen.records
             self._look_at_log(name, log, cut_off=started or fell_back or node.process is None)
+            if fell_back:
+                self.fallen.update(range(len(seen.records), len(before_it)))
         seen.replica = replica
         if replica is None:
             seen.role, seen.phase = Role.NONE, Phase.FAILED
