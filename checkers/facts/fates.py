@@ -2,9 +2,9 @@
 What became of every copy of a record: from the append of each copy to the event that ended it, and why.
 
 Only a fault may end a copy: a power loss that took unflushed bytes with that record among them, or the harness,
-which deleted files. Every other end is a bug of the system under test, except three: a truncation to follow a leader
-that lacks the record moves the question to that leader; a move to other nodes, to those; and followers fall back to
-their high watermarks while a cluster is upgraded from a version without epochs (checkers/facts/window.py).
+which deleted files. Every other end is a bug of the system under test, except three: a truncation to follow a
+leader that lacks the record moves the question to that leader; a move to other nodes, to those; and followers fall
+back to their high watermarks while a cluster is upgraded from a version without epochs (checkers/facts/window.py).
 """
 
 from __future__ import annotations
@@ -124,9 +124,7 @@ def leader_holds(changes: Mapping[str, Sequence[Change]], change: Change, origin
     return bool(theirs) and theirs[-1].origin == origin
 
 
-def end_of(
-    ops: Sequence[Op], change: Change, offset: int, begun: int, leader_has_it: bool, *, origin: int
-) -> End:
+def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_has_it: bool, *, origin: int) -> End:
     """
     Return why a copy ended.
 

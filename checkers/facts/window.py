@@ -2,10 +2,11 @@
 The window of an upgrade from a version without epochs, in which KIP-101 allows the losses of that version.
 
 A follower falls back to its high watermark as long as it or its leader is such a version, and as long as what it
-cuts has no epoch, since such a version wrote it: the high watermark is late, so that a member of the ISR lacks for a
-moment what is committed. If it is elected then, the record is lost; and who has it still keeps it, since it is
-below its own high watermark: replicas differ from there on (KIP-101, Scenario 2). A run has this window if its own protocol has epochs, and nodes were set back: where the
-version without epochs is itself what is tested, nothing is allowed to it.
+cuts has no epoch, since such a version wrote it: the high watermark is late, so that a member of the ISR lacks for
+a moment what is committed. If it is elected then, the record is lost; and who has it still keeps it, since it is
+below its own high watermark: replicas differ from there on (KIP-101, Scenario 2). A run has this window if its own
+protocol has epochs, and nodes were set back: where the version without epochs is itself what is tested, nothing is
+allowed to it.
 Source:  KIP-101, step 4.3, and Compatibility, Deprecation, and Migration Plan; KAFKA-7897.
 """
 

@@ -36,9 +36,9 @@ KINDS: Final = (
     Definition(
         kind=Kind.RESURRECTED,
         formula="a final log of n with a record of key k at o, and none at t > o, which is the newest committed "
-        "record of k, a tombstone; n had appended t, or what is behind it, before a delay could be over that began "
-        "with t's first cleaning anywhere, and since then was not told to delete the replica, cut nothing up to t, "
-        "and kept its disk",
+        "record of k, a tombstone; n had appended t, or what is behind it, before a delay could be over that "
+        "began with t's first cleaning anywhere, and since then was not told to delete the replica, cut nothing "
+        "up to t, and kept its disk",
         words="A log holds a record that a tombstone deleted, and the tombstone is gone from it: whoever reads it "
         "sees the key alive again.",
         evidence="broker: append, cleaned, truncate, stopped; log: snapshot, batch; nemesis",
@@ -87,7 +87,7 @@ def _resurrected(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 def _passed(ops: Sequence[Op], node: str, offset: int) -> int | None:
     """
-    Return the index of an op after which a node's log reached past the tombstone there, and always has; None: none.
+    Return the index of an op from which on a node's log always reached past the tombstone there; None: none.
 
     It had to get the tombstone then: no replica may have been without it so early.
     """

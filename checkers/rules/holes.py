@@ -15,8 +15,8 @@ KINDS: Final = (
     Definition(
         kind=Kind.HOLE,
         formula="batches a, b next to each other in one log: b.base > a.last + 1; or the first base > the "
-        "log's start; and compaction may not have removed what is missing, nor a cut inside a batch that an upgrade "
-        "from a version without epochs had left there and not on the leader",
+        "log's start; and compaction may not have removed what is missing, nor a cut inside a batch that an "
+        "upgrade from a version without epochs had left there and not on the leader",
         words="A log skips offsets.",
         evidence="log: snapshot, batch",
         unchecked="",

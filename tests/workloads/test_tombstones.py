@@ -50,7 +50,13 @@ def test_tombstones_are_sent_read_and_gone_after_their_delay(
     clients = Clients(
         producers=(
             ProducerPlan(
-                name="p1", places=(LOG,), batch=(1, 4), codecs=("none", "gzip"), keys=2, tombstones=0.5, client=library
+                name="p1",
+                places=(LOG,),
+                batch=(1, 4),
+                codecs=("none", "gzip"),
+                keys=2,
+                tombstones=0.5,
+                client=library,
             ),
         ),
         consumers=(ConsumerPlan(name="c1", places=(LOG,), seek=0.1, client=library),),

@@ -179,9 +179,7 @@ class RawClient:
                 offsets += range(outcome.base, outcome.base + len(group))
         return offsets
 
-    def _send(
-        self, process: str, deadline: float, sent: Sequence[Produce], via: str, time_ms: int
-    ) -> Outcome:
+    def _send(self, process: str, deadline: float, sent: Sequence[Produce], via: str, time_ms: int) -> Outcome:
         """Find the leader, connect, and send the batch once."""
         topic, partition, acks, codec = sent[0].topic, sent[0].partition, sent[0].acks, sent[0].codec
         batch = write_batch([record.value.encode() for record in sent], codec, time_ms=time_ms)

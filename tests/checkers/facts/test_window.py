@@ -24,7 +24,9 @@ def follows(story: Story, node: str, epochs: str) -> Story:
 
 def begun(*epochless: str, protocol: str = "kip101") -> Story:
     """Return a story in which A leads and has m1, and B has copied it; these nodes had no epochs."""
-    story = Story(RECORDS, protocol).started("A", "B", "C").elected("A", 0).leads("A", 0, 0).follows("B", "A", 0, 0)
+    story = (
+        Story(RECORDS, protocol).started("A", "B", "C").elected("A", 0).leads("A", 0, 0).follows("B", "A", 0, 0)
+    )
     for node in epochless:
         follows(story, node, "no")
     return story.sends("m1").append("A", 0, 3, 0, "leader").append("B", 0, 3, 0, "follower")
