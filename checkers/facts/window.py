@@ -52,6 +52,31 @@ def in_window(ops: Sequence[Op], change: Change, origin: int) -> bool:
     return _has_no_epoch(ops, origin)
 
 
+def may_lack(ops: Sequence[Op], node: str, offset: int, origin: int, until: int) -> bool:
+    """
+    Return True if a node that joins the ISR by that op may lack a record there.
+
+    It has cut it away as an upgrade allows, perhaps after the fetch that let it in; or it had kept another one.
+
+    Args:
+        origin: the index of the op with which a leader appended the record.
+    """
+    for op, cut in events_of(ops, Truncate) if has_window(ops) else ():
+        if op.process == node and op.index < until and cut.to <= offset < cut.start:
+            change = Change(node=node, first=cut.to, end=cut.start, origin=None, op=op, leader=_led(ops, op))
+            if in_window(ops, change, origin):
+                return True
+    return is_forked(ops, node, offset, until)
+
+
+def _led(ops: Sequence[Op], cut: Op) -> str:
+    """Return whom a node followed when it cut its log, "" if nobody."""
+    told = [
+        each.leader for op, each in events_of(ops, Follower) if op.process == cut.process and op.index < cut.index
+    ]
+    return names_of(ops).get(told[-1], "") if told else ""
+
+
 class _Fork(NamedTuple):
     """Offsets at which a node kept other records than its leader had, as of that op."""
 

@@ -25,7 +25,7 @@ from checkers.facts.known_gaps import fetched_since_return
 from checkers.facts.moments import anomaly, margin_ns
 from checkers.facts.replica_log import Change, Piece, Replay, ReplicaLog
 from checkers.facts.view import at, final_leader, final_logs, offsets_text
-from checkers.facts.window import is_forked
+from checkers.facts.window import is_forked, may_lack
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of
 from checkers.rules.seen_without import seen_without
@@ -196,7 +196,8 @@ def _lacked(
         # On real machines brokers' events and the watch of ZooKeeper race, so the replay alone proves nothing; a
         # fetch is recorded before it is passed on.
         behind = last_fetch(ops, node, leading, state.op.index) <= first
-        forked = any(is_forked(ops, each, first, state.op.index) for each in (node, leading))
+        forked = is_forked(ops, leading, first, state.op.index)
+        forked = forked or may_lack(ops, node, first, commit.origin, state.op.index)
         if not forked and (not margin_ns(ops) or behind or _never_copied(ops, node, missing, state.op)):
             text = f"joined the ISR at {at(state.op)} without it"
             yield _Missing(node=node, first=first, end=end, commit=commit, op=state.op, text=text)
