@@ -19,14 +19,14 @@ Source:  KIP-101, Compatibility, Deprecation, and Migration Plan; Apache Kafka's
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
 from harness.cluster.names import OWN
 from harness.random_schedule.disturbances import RESTART, SEEN_MS, disturbance, gone, passing
 from harness.random_schedule.width import HURRIED_MS
-from harness.scenario.steps import Act, Inject, Install, Settle
+from harness.scenario.steps import Act, Inject, Install, Produce, Settle
 from harness.workload.plan import Clients
 
 # How often a wide run has one.
@@ -101,6 +101,20 @@ def with_upgrades(
     ]
     at = chance.randint(1, len(steps))
     return [*steps[:at], *rolled, *steps[at:]]
+
+
+def fit_for_epochless(steps: list[Act], clients: Clients) -> tuple[list[Act], Clients]:
+    """
+    Return steps and clients as they are, or as a cluster without epochs can take them, if it is one for a while.
+
+    It knows no producer ids. And each record has a batch of its own: a follower that has kept what its leader lost
+    ends inside a batch of its leader, and is stuck for good (KAFKA-6361, and KIP-101, Scenario 2).
+    """
+    if not any(isinstance(act, Install) and act.protocol == EPOCHLESS for act in steps):
+        return steps, clients
+    singly = [replace(act, singly=True) if isinstance(act, Produce) else act for act in steps]
+    producers = tuple(replace(each, batch=(1, 1)) for each in clients.unnumbered().producers)
+    return singly, replace(clients, producers=producers)
 
 
 @dataclass(frozen=True, slots=True)

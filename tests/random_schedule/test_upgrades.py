@@ -19,7 +19,7 @@ from harness.random_schedule.upgrades import (
     has_upgrades,
     with_upgrades,
 )
-from harness.scenario.steps import Act, Cut, Heal, Inject, Install, Pass, Settle
+from harness.scenario.steps import Act, Cut, Heal, Inject, Install, Pass, Produce, Settle
 from nemesis import NEMESES
 
 STEPS: list[Act] = [Pass(Decimal(f"0.00{ms}")) for ms in range(1, 6)]
@@ -156,4 +156,9 @@ def test_a_share_of_the_wide_runs_has_one_also_beside_keys_and_what_comes_and_go
     assert any(each.settings.keys for each in upgraded)
     assert any(each.clients.churners for each in upgraded)
     assert any(each.removed for each in upgraded)
-    assert not any(each.clients.idempotent for each in upgraded if EPOCHLESS in each.installed)
+    for each in upgraded:
+        if EPOCHLESS in each.installed:
+            assert not each.clients.idempotent
+            assert {(1, 1)} >= {producer.batch for producer in each.clients.producers}
+            assert all(step.act.singly for step in each.steps if isinstance(step.act, Produce))
+    assert any(EPOCHLESS in each.installed for each in upgraded)
