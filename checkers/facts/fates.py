@@ -2,8 +2,9 @@
 What became of every copy of a record: from the append of each copy to the event that ended it, and why.
 
 Only a fault may end a copy: a power loss that took unflushed bytes with that record among them, or the harness,
-which deleted files. Every other end is a bug of the system under test, except two: a truncation to follow a leader
-that lacks the record moves the question to that leader; and a move to other nodes, to those.
+which deleted files. Every other end is a bug of the system under test, except three: a truncation to follow a
+leader that lacks the record moves the question to that leader; a move to other nodes, to those; and followers fall
+back to their high watermarks while a cluster is upgraded from a version without epochs (checkers/facts/window.py).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import Change
 from checkers.facts.rot import rot_at
 from checkers.facts.view import REASONS, at, moved_away
+from checkers.facts.window import in_window
 from harness.effect import Effect, nature_of
 from harness.events import Append, Ended, Follower, Injection, Leader, Recovered, Started, Truncate
 from harness.model import Op, OpType, Source, events_of
@@ -37,12 +39,13 @@ class Cause(StrEnum):
     REWRITTEN = "rewritten"
     VANISHED = "vanished"
     MOVED = "moved"
+    WINDOW = "window"
 
 
 # The reason of a truncation that throws a damaged batch away.
 CORRUPT = "corrupt"
-# The ends that a fault explains.
-BY_FAULT = frozenset({Cause.POWER, Cause.HARNESS})
+# The ends that a fault explains, or what is allowed while a cluster is upgraded.
+BY_FAULT = frozenset({Cause.POWER, Cause.HARNESS, Cause.WINDOW})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class End:
 
     @property
     def by_fault(self) -> bool:
-        """Whether a fault that may end a copy did."""
+        """Whether something that may end a copy did."""
         return self.cause in BY_FAULT
 
 
@@ -106,7 +109,8 @@ def fates_of(ops: Sequence[Op], offset: int, origin: int) -> Mapping[str, Sequen
             if begun is None and change.origin == origin:
                 begun = change.op
             elif begun is not None and change.origin != origin:
-                end = end_of(ops, change, offset, begun.index, leader_holds(changes, change, origin))
+                has_it = leader_holds(changes, change, origin)
+                end = end_of(ops, change, offset, begun.index, has_it, origin=origin)
                 found.setdefault(node, []).append(Fate(node=node, begun=begun, end=end))
                 begun = None
         if begun is not None:
@@ -120,7 +124,7 @@ def leader_holds(changes: Mapping[str, Sequence[Change]], change: Change, origin
     return bool(theirs) and theirs[-1].origin == origin
 
 
-def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_has_it: bool) -> End:
+def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_has_it: bool, *, origin: int) -> End:
     """
     Return why a copy ended.
 
@@ -130,6 +134,7 @@ def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_ha
         offset: the record's offset.
         begun: the index of the op from which on the node had the copy.
         leader_has_it: whether the leader that the node followed had the record then.
+        origin: the index of the leader's append of it.
     """
     op, leader = change.op, change.leader
     match op.event:
@@ -138,6 +143,9 @@ def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_ha
             text = f"truncated it at {at(op)} to {why} ({to})"
             if leader and not leader_has_it:
                 return End(op=op, cause=Cause.FOLLOWED, text=f"{text}, to follow {leader}", leader=leader)
+            if in_window(ops, change, origin):
+                text = f"{text}, as it may where epochs are not known yet"
+                return End(op=op, cause=Cause.WINDOW, text=text, leader=leader)
             rot = rot_at(ops, op.process, to, op.index) if reason == CORRUPT else None
             if rot is not None:
                 text = f"{text}, of which a byte was flipped at {at(rot.op)}"

@@ -28,6 +28,7 @@ from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.silences import unheard
 from checkers.facts.view import at, names_of, rules_of, setup_of
+from checkers.facts.window import may_lack
 from harness.effect import nature_of
 from harness.events import (
     ControllerOffice,
@@ -215,6 +216,7 @@ def _joins(case: Case) -> Iterator[Breach]:
                 case.holds(member, state.op.index)
                 or later
                 or joined_before_return(case.ops, member, state.op, case.offset)
+                or may_lack(case.ops, member, case.offset, case.origin, state.op.index)
             ):
                 continue
             if state.leader is not None and not case.holds(state.leader, state.op.index):

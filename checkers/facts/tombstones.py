@@ -2,7 +2,9 @@
 From when on a tombstone may be gone: its delay is over then, which begins with the first cleaning that keeps it.
 
 Under the older rule the delay counts from the times of files, which a history does not have: there, and where
-clocks were wrong or a disk was slow, a tombstone may be gone as soon as a broker has compacted what it is in.
+clocks were wrong or a disk was slow, a tombstone may be gone as soon as a broker has compacted what it is in. What
+its absence does to a replica that copies the log is another matter: that a deleted key comes back is excused by no
+rule of the brokers (checkers/rules/compacted.py).
 Source:  KIP-534; targets/broker/core/tombstones.py.
 """
 
@@ -26,6 +28,19 @@ _LATE: Final = frozenset({Effect.CLOCK_WRONG, Effect.DISK_SLOW})
 
 def gone_from_ns(ops: Sequence[Op], offset: int) -> int | None:
     """Return from when on a tombstone at this offset may be gone, by the history's time; None: never here."""
+    if _by_horizon(ops):
+        return promised_to_ns(ops, offset)
+    setup = setup_of(ops)
+    ever = setup is not None and setup.delete_retention_ms is not None
+    return _AT_ONCE if ever and any(event.upto > offset for _, event in events_of(ops, LogCleaned)) else None
+
+
+def promised_to_ns(ops: Sequence[Op], offset: int) -> int | None:
+    """
+    Return to when a tombstone at this offset has to stay, whatever rule the brokers have; None: for ever.
+
+    It is what an operator is told of `delete.retention.ms`, and what the older rule breaks (KAFKA-4545).
+    """
     return min((ns for upto, ns in _over(ops) if upto > offset), default=None)
 
 
@@ -42,7 +57,7 @@ def _over(ops: Sequence[Op]) -> Sequence[tuple[int, int]]:
     if setup is None or setup.delete_retention_ms is None or not cleaned:
         return ()
     highest = max(upto for _, upto in cleaned)
-    if not _by_horizon(ops):
+    if not _is_timed(ops):
         return ((highest, _AT_ONCE),)
     cleaned += [(op.time_ns, highest) for op, event in events_of(ops, Recovered) if not event.clean]
     # A horizon has whole milliseconds.
@@ -63,9 +78,20 @@ def has_horizons(ops: Sequence[Op]) -> bool:
 
 @fact
 def _by_horizon(ops: Sequence[Op]) -> bool:
-    """Return True if every broker had the rule all the time, its clock was right, and its disk was not slow."""
-    setup = setup_of(ops)
-    wrong = (op for op, _ in events_of(ops, Injection) if nature_of(op).effect in _LATE)
-    right = next(iter(wrong), None) is None
+    """Return True if every broker had the rule all the time, and the history says when it cleaned."""
     # The set-up has of the rules those that every node had all the time, whatever was installed.
-    return right and setup is not None and setup.rules.get("tombstone_horizon") == "yes"
+    setup = setup_of(ops)
+    return _is_right(ops) and setup is not None and setup.rules.get("tombstone_horizon") == "yes"
+
+
+@fact
+def _is_timed(ops: Sequence[Op]) -> bool:
+    """Return True if all brokers had one rule all the time, their clocks were right, and no disk was slow."""
+    return _is_right(ops) and next(iter(events_of(ops, Installed)), None) is None
+
+
+@fact
+def _is_right(ops: Sequence[Op]) -> bool:
+    """Return True if no clock was wrong, and no disk slow."""
+    wrong = (op for op, _ in events_of(ops, Injection) if nature_of(op).effect in _LATE)
+    return next(iter(wrong), None) is None

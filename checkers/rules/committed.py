@@ -25,6 +25,7 @@ from checkers.facts.known_gaps import fetched_since_return
 from checkers.facts.moments import anomaly, margin_ns
 from checkers.facts.replica_log import Change, Piece, Replay, ReplicaLog
 from checkers.facts.view import at, final_leader, final_logs, offsets_text
+from checkers.facts.window import is_forked, may_lack
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of
 from checkers.rules.seen_without import seen_without
@@ -109,7 +110,8 @@ def _taken(ops: Sequence[Op]) -> Iterator[_Missing]:
                 if origin == change.origin or start >= stop or not _electable(ops, change, commit):
                     continue
                 held = logs[change.leader].at(start) if change.leader in logs else None
-                ended = end_of(ops, change, start, begun.get((change.node, origin), -1), held == origin)
+                since = begun.get((change.node, origin), -1)
+                ended = end_of(ops, change, start, since, held == origin, origin=origin)
                 if not ended.by_fault and ended.cause not in (Cause.FOLLOWED, Cause.MOVED):
                     yield _missing(change, commit, start, stop, ended)
 
@@ -194,7 +196,9 @@ def _lacked(
         # On real machines brokers' events and the watch of ZooKeeper race, so the replay alone proves nothing; a
         # fetch is recorded before it is passed on.
         behind = last_fetch(ops, node, leading, state.op.index) <= first
-        if not margin_ns(ops) or behind or _never_copied(ops, node, missing, state.op):
+        forked = is_forked(ops, leading, first, state.op.index)
+        forked = forked or may_lack(ops, node, first, commit.origin, state.op.index)
+        if not forked and (not margin_ns(ops) or behind or _never_copied(ops, node, missing, state.op)):
             text = f"joined the ISR at {at(state.op)} without it"
             yield _Missing(node=node, first=first, end=end, commit=commit, op=state.op, text=text)
 

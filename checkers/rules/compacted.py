@@ -16,7 +16,7 @@ from checkers.definition import Definition
 from checkers.facts.compacted import compacted_before, newest_tombstones
 from checkers.facts.deleted import ended_since
 from checkers.facts.moments import anomaly, margin_ns
-from checkers.facts.tombstones import gone_from_ns
+from checkers.facts.tombstones import promised_to_ns
 from checkers.facts.view import FinalLog, at, final_logs
 from harness.events import Append, LogCleaned, Snapshot
 from harness.keys import key_of
@@ -36,8 +36,9 @@ KINDS: Final = (
     Definition(
         kind=Kind.RESURRECTED,
         formula="a final log of n with a record of key k at o, and none at t > o, which is the newest committed "
-        "record of k, a tombstone; n had appended t before its delay could be over, and since then was not told "
-        "to delete the replica, cut nothing up to t, and kept its disk",
+        "record of k, a tombstone; n had appended t, or what is behind it, before a delay could be over that "
+        "began with t's first cleaning anywhere, and since then was not told to delete the replica, cut nothing "
+        "up to t, and kept its disk",
         words="A log holds a record that a tombstone deleted, and the tombstone is gone from it: whoever reads it "
         "sees the key alive again.",
         evidence="broker: append, cleaned, truncate, stopped; log: snapshot, batch; nemesis",
@@ -70,7 +71,7 @@ def _resurrected(ops: Sequence[Op]) -> Iterator[Anomaly]:
         for offset, record in sorted(log.records.items()):
             tombstone = deleted.get(key_of(record.value) or "", -1)
             gone = log.start <= offset < tombstone < log.end and tombstone not in log.records
-            if gone and _had(ops, node, tombstone) is not None:
+            if gone and _passed(ops, node, tombstone) is not None:
                 back.append((offset, tombstone))
         if not back:
             continue
@@ -79,18 +80,25 @@ def _resurrected(ops: Sequence[Op]) -> Iterator[Anomaly]:
             f"the final log of {node} holds {log.records[offset].value!r} at {offset}, which the tombstone at "
             f"{tombstone} deleted, and not the tombstone any more"
         )
-        proof = [log.index, *(_had(ops, node, there) or log.index for _, there in back)]
+        proof = [log.index, *(_passed(ops, node, there) or log.index for _, there in back)]
         ranges = tuple((each, each + 1) for each, _ in back)
         yield anomaly(ops, Kind.RESURRECTED, text, proof, [node], None, ranges)
 
 
-def _had(ops: Sequence[Op], node: str, offset: int) -> int | None:
-    """Return the index of the op in which a node got the tombstone there, kept since; None: none."""
-    over_ns, last = gone_from_ns(ops, offset), None
+def _passed(ops: Sequence[Op], node: str, offset: int) -> int | None:
+    """
+    Return the index of an op from which on a node's log always reached past the tombstone there; None: none.
+
+    It had to get the tombstone then: no replica may have been without it so early.
+    """
+    over_ns, last = promised_to_ns(ops, offset), None
     for op, append in events_of(ops, Append):
-        if op.process == node and append.base <= offset < append.end:
-            early = append.role == "leader" or over_ns is None or op.time_ns + margin_ns(ops) < over_ns
-            last = op.index if early else None
+        if op.process == node and offset < append.end:
+            wrote = append.role == "leader" and append.base <= offset
+            if wrote or over_ns is None or op.time_ns + margin_ns(ops) < over_ns:
+                last = op.index
+            elif append.base <= offset:
+                last = None  # it got the place of the tombstone anew
     return last if last is not None and not ended_since(ops, node, last, offset + 1) else None
 
 

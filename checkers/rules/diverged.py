@@ -3,7 +3,8 @@ Offsets at which two replicas' final logs hold different records.
 
 Only content counts: two histories can share one epoch, and `hw` has no epochs. A replica that only ends earlier
 has not diverged; it is behind. A replica that exited instead of following with a longer log (KAFKA-3924), and was
-not restarted, has not diverged either: `exited` reports it.
+not restarted, has not diverged either: `exited` reports it. And while a cluster is upgraded from a version without
+epochs, a follower may keep what its leader has lost (checkers/facts/window.py).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.view import FinalLog, epochs_text, final_logs, key_of, offsets_text
+from checkers.facts.window import is_forked
 from checkers.rules.exited import gone
 from harness.model import Anomaly, Kind, Op, ranges_of
 
@@ -21,7 +23,8 @@ KINDS: Final = (
     Definition(
         kind=Kind.DIVERGED,
         formula="log(n)[o] and log(m)[o] are there, at or above both logs' starts, and differ in content; n "
-        "and m did not exit by themselves",
+        "and m did not exit by themselves; and neither had fallen back to its high watermark, as nodes without "
+        "epochs do within an upgrade, when it had another record at o than its leader",
         words="Two replicas hold different records at one offset.",
         evidence="log: batch (digests over timestamp, key, value and headers)",
         unchecked="A log that could not be read.",
@@ -54,7 +57,9 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
         unlike = [
             offset
             for offset in both
-            if offset >= start and left.records[offset].digest != right.records[offset].digest
+            if offset >= start
+            and left.records[offset].digest != right.records[offset].digest
+            and not is_forked(ops, None, offset)
         ]
         for first, end in ranges_of(unlike):
             ours, theirs = (_epochs(log, first, end) for log in (left, right))

@@ -64,7 +64,7 @@ def _judgement(loss: Loss) -> str:
         case Kind.LAST_STANDING:
             return "a known gap: it was the last member of the ISR when it restarted without its unflushed bytes"
         case Kind.PERMITTED:
-            return f"permitted, as {excuses}"
+            return f"permitted, as {excuses or 'an upgrade from a version without epochs may lose it'}"
         case _ if loss.breaches:
             return "not permitted, as " + " and ".join(breach.text for breach in loss.breaches)
         case _ if loss.owing and loss.takeover:

@@ -8,13 +8,15 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.compacted import kept_of
 from checkers.facts.view import final_logs, key_of, offsets_text
+from checkers.facts.window import is_forked
 from harness.model import Anomaly, Kind, Op
 
 KINDS: Final = (
     Definition(
         kind=Kind.HOLE,
         formula="batches a, b next to each other in one log: b.base > a.last + 1; or the first base > the "
-        "log's start; and compaction may not have removed what is missing",
+        "log's start; and compaction may not have removed what is missing, nor a cut inside a batch that an "
+        "upgrade from a version without epochs had left there and not on the leader",
         words="A log skips offsets.",
         evidence="log: snapshot, batch",
         unchecked="",
@@ -45,6 +47,8 @@ def holes(ops: Sequence[Op]) -> list[Anomaly]:
             for first, end in unread:
                 expected = max(expected, end) if first <= expected else expected
             for gap in kept_of(ops, expected, batch.base) if batch.base > expected else ():
+                if is_forked(ops, log.node, gap[0]):
+                    continue  # its leader's log ended inside a batch that the leader had lost
                 found.append(
                     Anomaly(
                         kind=Kind.HOLE,

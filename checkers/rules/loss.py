@@ -10,7 +10,7 @@ from checkers.facts.assured import Assured
 from checkers.facts.committed import commit_of
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
-from checkers.facts.fates import Cause, End, fates_of
+from checkers.facts.fates import Cause, End, Fate, fates_of
 from checkers.facts.keepers import Keepers, keepers_of
 from checkers.facts.kept import must_hold
 from checkers.facts.known_gaps import last_standing, returned_unseen
@@ -29,6 +29,7 @@ from checkers.facts.proof import (
 from checkers.facts.replica_log import Change
 from checkers.facts.rot import is_rotten, rots
 from checkers.facts.view import FinalLog, at, final_logs
+from checkers.facts.window import is_forked
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
 from harness.effect import Effect, nature_of
 from harness.events import Recovered, Started
@@ -184,6 +185,8 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
         return loss if kept else _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
     if takeover is None and log is not None and written is not None and is_rotten(ops, log, offset):
         return _rotten(ops, loss, written)
+    if takeover is None and log is not None and is_forked(ops, log.node, offset):
+        return replace(_with_how(ops, loss), kind=Kind.PERMITTED)
     if takeover is None:
         return loss if copies_of(ops).reported or log is None else _without_election(ops, loss)
     if not copies_of(ops).reported:
@@ -253,18 +256,14 @@ def _by_events(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeov
         return replace(found, kind=Kind.UNCHECKED)
     if takeover.unclean:
         return replace(found, kind=Kind.UNCLEAN)
-    if excused and not owing:
+    if (excused and not owing) or _cut_in_window(case):
         return replace(found, kind=Kind.PERMITTED)
     return replace(found, kind=_known_gap(case, {excuse.member for excuse in excused}) or found.kind)
 
 
 def _known_gap(case: Case, excused: set[str]) -> Kind | None:
     """Return the known gap that explains the loss, None if there is none."""
-    fate, until = case.last_copy(case.takeover.node), case.elected
-    # The losing leader may have cut its log to that of another, which had led without the record before it.
-    while fate is not None and fate.end is not None and fate.end.cause is Cause.FOLLOWED:
-        until = fate.end.op.index
-        fate = ended_before(case.fates.get(fate.end.leader, ()), until)
+    fate, until = _lost_first(case)
     lost = None if fate is None or fate.end is None else _outage_of(case, fate.node, fate.end)
     if fate is None or lost is None:
         return None
@@ -274,6 +273,28 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
         return None
     standing = last_standing(case.ops, case.takeover, lost, lambda member: member in excused)
     return Kind.LAST_STANDING if standing else None
+
+
+def _cut_in_window(case: Case) -> bool:
+    """
+    Return True if the losing leader had cut it away as an upgrade allows: whoever has it still cannot keep it.
+
+    Or if it had kept another record in its place, as it may then.
+    """
+    fate, _ = _lost_first(case)
+    if is_forked(case.ops, case.takeover.node, case.offset, case.takeover.op.index):
+        return True
+    return fate is not None and fate.end is not None and fate.end.cause is Cause.WINDOW
+
+
+def _lost_first(case: Case) -> tuple[Fate | None, int]:
+    """Return the copy that the losing leader lacked, or another that led before it, and until when it did."""
+    fate, until = case.last_copy(case.takeover.node), case.elected
+    # The losing leader may have cut its log to that of another, which had led without the record before it.
+    while fate is not None and fate.end is not None and fate.end.cause is Cause.FOLLOWED:
+        until = fate.end.op.index
+        fate = ended_before(case.fates.get(fate.end.leader, ()), until)
+    return fate, until
 
 
 def _outage_of(case: Case, node: str, end: End) -> Outage | None:

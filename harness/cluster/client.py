@@ -104,6 +104,7 @@ class Client(Protocol):
         singly: bool = False,
         via: str = "",
         timeout_s: float | None = None,
+        age_ms: int | None = None,
     ) -> list[int]:
         """
         Send records and return their offsets.
@@ -114,6 +115,7 @@ class Client(Protocol):
             via: the address of the node to send to, or its name if nodes have no addresses; "" for the leader that
                 the cluster names.
             timeout_s: the limit of the whole call, in seconds; None for the limit of any client operation.
+            age_ms: how long before now the records' time is, in milliseconds; None for the client's own way.
 
         Raises:
             PreconditionError: a record was not acknowledged.
@@ -131,6 +133,7 @@ class Client(Protocol):
         singly: bool = False,
         via: str = "",
         timeout_s: float | None = None,
+        age_ms: int | None = None,
     ) -> Underway:
         """Send records as `produce` does, without waiting for their outcome."""
 

@@ -6,7 +6,9 @@ A random schedule does not know which protocol is played, so that it goes down f
 protocol has written is on the disks when the upgrade begins. After each restart the cluster must be whole, as an
 operator would see to it. Clients work all the time. Faults come before, among and after the steps of a restart,
 and in place of its stop (disturbances.py): those that a cluster of any version from `kip279` on survives. Who
-speaks `kip101` is left alone: its followers ask once, and are wrong when two elections come close (KIP-279).
+speaks `kip101` is left alone: its followers ask once, and are wrong when two elections come close (KIP-279). So is
+who speaks `hw`: its followers cut their logs to a late high watermark. What is lost by that is allowed
+(checkers/facts/window.py), but that replicas differ afterwards, where a fault comes between, is not.
 
 They have a random source of their own, so that all other steps of a seed are the same with them and without.
 
@@ -17,21 +19,23 @@ Source:  KIP-101, Compatibility, Deprecation, and Migration Plan; Apache Kafka's
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
 from harness.cluster.names import OWN
 from harness.random_schedule.disturbances import RESTART, SEEN_MS, disturbance, gone, passing
 from harness.random_schedule.width import HURRIED_MS
-from harness.scenario.steps import Act, Inject, Install, Settle
+from harness.scenario.steps import Act, Inject, Install, Produce, Settle
 from harness.workload.plan import Clients
 
 # How often a wide run has one.
 SHARE: Final = 0.12
-# What the older protocol may be, as a cluster of a newer one speaks it. Not hw: a member of the ISR that cuts its
-# log to its high watermark lacks for a moment what is committed, also when nothing fails (KIP-101, Motivation).
+# What the older protocol may be, as a cluster of a newer one speaks it.
 OLDEST: Final = "@kip101"
+# In place of it, as often: the one without epochs.
+EPOCHLESS: Final = "@hw"
+EPOCHLESS_SHARE: Final = 0.5
 OLDER: Final = (OLDEST, "@kip279", "@kip279-2.0.1", "@kip320")
 # How long the cluster stays as it is between the two, in milliseconds.
 STAYS_MS: Final = (5.0, 120.0)
@@ -53,11 +57,9 @@ def upgradable(clients: Clients) -> bool:
     """
     Return True if a cluster with these clients may be upgraded in use.
 
-    It must become whole again and again while they go on, so that they may not be in a hurry. And a partition gets
-    no id by an upgrade: no topic may come and go, of which a broker could take the next one for the last.
+    It must become whole again and again while they go on, so that they may not be in a hurry.
     """
-    hurried = any(each.every_ms == HURRIED_MS for each in clients.producers)
-    return not (hurried or clients.churners)
+    return not any(each.every_ms == HURRIED_MS for each in clients.producers)
 
 
 def with_upgrades(
@@ -75,16 +77,19 @@ def with_upgrades(
     Args:
         replicas: those of the main partition.
         faults: those that may be drawn.
-        quiet: whether nothing is compacted, and no topic comes and goes; only then it may go down to OLDEST.
+        quiet: whether nothing is compacted; only then it may go down to OLDEST, or to EPOCHLESS.
     """
     chance = Random(f"upgrade {seed}")
     older = chance.choice([each for each in OLDER if quiet or each != OLDEST])
+    is_oldest = older == OLDEST
+    if is_oldest and Random(f"upgrade without epochs {seed}").random() < EPOCHLESS_SHARE:
+        older = EPOCHLESS
     down = chance.sample(nodes, len(nodes))
     if chance.random() < HALF_SHARE:
         down = down[: chance.randint(1, len(down))]
     up = chance.sample(down, len(down))
     stay = passing(chance, *STAYS_MS)
-    calm = older == OLDEST or chance.random() < CALM_SHARE
+    calm = is_oldest or chance.random() < CALM_SHARE
     most = 0 if calm else chance.randint(1, DISTURBANCES_MAX)
     rolling = Rolling(chance, nodes, replicas, faults, most)
     rolled = [
@@ -96,6 +101,20 @@ def with_upgrades(
     ]
     at = chance.randint(1, len(steps))
     return [*steps[:at], *rolled, *steps[at:]]
+
+
+def fit_for_epochless(steps: list[Act], clients: Clients) -> tuple[list[Act], Clients]:
+    """
+    Return steps and clients as they are, or as a cluster without epochs can take them, if it is one for a while.
+
+    It knows no producer ids. And each record has a batch of its own: a follower that has kept what its leader lost
+    ends inside a batch of its leader, and is stuck for good (KAFKA-6361, and KIP-101, Scenario 2).
+    """
+    if not any(isinstance(act, Install) and act.protocol == EPOCHLESS for act in steps):
+        return steps, clients
+    singly = [replace(act, singly=True) if isinstance(act, Produce) else act for act in steps]
+    producers = tuple(replace(each, batch=(1, 1)) for each in clients.unnumbered().producers)
+    return singly, replace(clients, producers=producers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ from harness.input_file import read_text
 from harness.model import UsageError
 from harness.scenario.expectation import check_expectation
 from harness.scenario.grammar import Line, Names
-from harness.scenario.heads import Count, counts_of, further_of, nodes_of
+from harness.scenario.heads import Count, check_tombstones, counts_of, further_of, nodes_of
 from harness.scenario.lines import RawLine, lines_of
 from harness.scenario.step_order import check_order, check_records
 from harness.scenario.steps import STEPS, Act, Inject, Install, Produce, Remove
@@ -238,6 +238,7 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
     replicas, nodes = nodes_of(*heads["nodes"][0])
     records = tuple(counts_of(heads["records"]))
     settings = _settings(heads.get("settings", ()), replicas)
+    check_tombstones(heads.get("settings", ()), settings, [count.name for count in records])
     further, clients = further_of(heads, nodes, Place(TOPIC, PARTITION))
     names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults, places=tuple(further))
     steps, expectations = _body(lines, names, known)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness import limits
+from harness.cluster.settings import Settings
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
@@ -155,6 +156,27 @@ def counts_of(heads: Sequence[tuple[str, str]]) -> Iterator[Count]:
         if len(most) > limits.SCENARIO_GROUPS_MAX:
             raise UsageError(f"{where}: {len(most)} groups; expected at most {limits.SCENARIO_GROUPS_MAX}")
         yield Count(name=name, low=first, high=last, base=base)
+
+
+def check_tombstones(heads: Sequence[tuple[str, str]], settings: Settings, groups: Sequence[str]) -> None:
+    """
+    Check that the records that are to be tombstones are there, and have keys to delete.
+
+    Raises:
+        UsageError: a name is no group of records, or there twice, or records have no keys.
+    """
+    if not settings.tombstones:
+        return
+    where = next(where for where, words in heads if any(word.startswith("tombstones=") for word in words.split()))
+    said = f"{where}: setting 'tombstones={','.join(settings.tombstones)}'"
+    for name in settings.tombstones:
+        if name not in groups:
+            near = nearest(name, groups)
+            raise UsageError(f"{said}: {name!r}; expected groups of records: of {', '.join(groups)}{near}")
+    if len(set(settings.tombstones)) < len(settings.tombstones):
+        raise UsageError(f"{said}: a group twice; expected each once")
+    if not settings.keys:
+        raise UsageError(f"{said} of records without keys; expected keys=NUMBER too: a tombstone deletes a key")
 
 
 def _number(digits: str, where: str) -> int:

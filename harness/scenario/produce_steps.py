@@ -59,6 +59,8 @@ class Produces:
             found["via"] = self._cluster.address_of(step.via)
         if step.within_ms is not None:
             found["timeout_s"] = float(step.within_ms) / 1000
+        if step.age_ms is not None:
+            found["age_ms"] = int(step.age_ms)
         return found
 
     def acked(self, name: str) -> bool:

@@ -54,6 +54,7 @@ class Produce(Statement):
     `meanwhile`: do not wait; `await acked NAME` waits, and the end
     of the run waits for every outcome.
     `of`: to this partition of the head, not to the main one.
+    `age`: the records' time is so long before now (CreateTime).
     """
 
     group: str
@@ -65,6 +66,8 @@ class Produce(Statement):
     within_ms: Decimal | None = None
     # None for the main partition, whose offsets alone `end(NAME)` knows.
     place: Place | None = None
+    # None for the client's own way: some have no time.
+    age_ms: Decimal | None = None
     FORM: ClassVar[Form] = (
         Word("produce"),
         Slot("group", GROUP),
@@ -77,6 +80,7 @@ class Produce(Statement):
                 Perhaps(Choice("outcome", {REFUSED: REFUSED, MEANWHILE: MEANWHILE})),
                 Setting("for", Slot("within_ms", MILLISECONDS)),
                 Then("of", Slot("place", PLACE)),
+                Setting("age", Slot("age_ms", MILLISECONDS)),
             )
         ),
     )

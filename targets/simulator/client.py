@@ -84,6 +84,7 @@ class SimClient:
         singly: bool = False,
         via: str = "",
         timeout_s: float | None = None,
+        age_ms: int | None = None,
     ) -> list[int]:
         """
         Send the values in one batch, or each in its own when `singly`; return their offsets.
@@ -94,9 +95,8 @@ class SimClient:
         Raises:
             PreconditionError: one of them was not acknowledged; the history has all that were sent.
         """
-        sent = self.begin_produce(
-            topic, partition, name, values, acks=acks, codec=codec, singly=singly, via=via, timeout_s=timeout_s
-        )
+        options = {"acks": acks, "codec": codec, "singly": singly, "via": via}
+        sent = self.begin_produce(topic, partition, name, values, **options, timeout_s=timeout_s, age_ms=age_ms)
         self._await(sent)
         return sent.result()
 

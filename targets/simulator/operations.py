@@ -282,9 +282,11 @@ class Produce(Operation):
         singly: bool = False,
         via: str = "",
         timeout_s: float | None = None,
+        age_ms: int | None = None,
     ) -> None:
         """Create the operation."""
         super().__init__(world, name, via=via, timeout_s=timeout_s)
+        self._age_ms = age_ms or 0
         self.offsets: dict[str, int] = {}
         self._tp = tp
         self._acks = acks
@@ -309,7 +311,7 @@ class Produce(Operation):
         if not self._left:
             self.end()
             return
-        timestamp_ms = EPOCH_MS + self.world.clock.now_ns // NS_PER_MS
+        timestamp_ms = EPOCH_MS + self.world.clock.now_ns // NS_PER_MS - self._age_ms
         self._batch = make_batch(self._left[0], codec=self._codec, timestamp_ms=timestamp_ms)
         for _, digest, value in content_of(self._batch.payload).records:
             self.record(OpType.INVOKE, self._event(value, digest=digest))

@@ -67,6 +67,11 @@ def test_record_is_sent_to_whom_the_step_names_and_for_as_long(room: Room) -> No
     assert 2 == room.record_offsets.number(Mark("end", "m1"))
 
 
+def test_records_may_be_older_than_they_are(room: Room) -> None:
+    room.act("acks=all age=3600000ms")
+    assert [("m1", 2, {"acks": -1, "age_ms": 3_600_000})] == room.client.sent
+
+
 def test_node_without_an_address_is_named(room: Room, cluster: FakeCluster) -> None:
     cluster.addresses = {}
     room.act("acks=1 via B")

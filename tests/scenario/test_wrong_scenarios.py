@@ -53,6 +53,9 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         (4, "records  m1 1..4, m2 m0+1..m0+3", "'m0' is not counted before it", ""),
         (4, "records  m1 4..1, m2 2", "the smaller number first", ""),
         (5, "settings min_irs=2", "NAME=VALUE with a name of unclean_election, min_isr", "min_isr"),
+        (5, "settings keys=3 tombstones=m1,mm2", "'mm2'; expected groups of records: of m1, m2", "m2"),
+        (5, "settings keys=3 tombstones=m1,m1", "a group twice; expected each once", ""),
+        (5, "settings tombstones=m1", "records without keys; expected keys=NUMBER too", ""),
         # Verbs, nodes, groups, numbers.
         (10, "kil A", "one of produce", "kill"),
         (10, "under kip380: powerloss A", "one of produce", "power-loss"),
@@ -65,6 +68,7 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         (6, "produce m1 acks=0 refused", "one batch that waits for its answer", ""),
         (6, "produce m1 acks=all for=1s", "a time such as 12ms", ""),
         (6, "produce m1 acks=all meenwhile", "[refused|meanwhile]", "meanwhile"),
+        (6, "produce m1 acks=all age=1h", "a time such as 12ms", ""),
         # Links.
         (7, "hold request Fetch A -> B", "one of answers, requests", "requests"),
         (7, "hold requests Fetsh A -> B", "an api: one of question", "Fetch"),

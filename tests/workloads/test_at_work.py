@@ -144,6 +144,7 @@ def played(
     environment: Callable[[Clients, Address, str, Target], Environment] = Environment,
     target: Target = TARGET,
     protocol: str = "kip380",
+    schedule: str = SCHEDULE,
 ) -> tuple[RunResult, list[Op]]:
     """Play the schedule under a workload; return the judgement and the history."""
     lines = [
@@ -151,7 +152,7 @@ def played(
         *(f"consumer {line_of(plan)}" for plan in clients.consumers),
         *(f"churner {line_of(plan)}" for plan in clients.churners),
     ]
-    scenario = parse("workload", SCHEDULE.format(clients="\n".join(lines)), "this test", NEMESES)
+    scenario = parse("workload", schedule.format(clients="\n".join(lines)), "this test", NEMESES)
     spec = RunSpec(
         target=target.name,
         host="local",

@@ -1,5 +1,5 @@
 """
-Write a record batch (format v2) as a producer sends it: offsets from 0, no epoch, no timestamp.
+Write a record batch (format v2) as a producer sends it: offsets from 0, no epoch, and mostly no timestamp.
 
 Without a timestamp (-1) a record has no age, so retention keeps it, and equal values make equal batches.
 Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java and DefaultRecord.java.
@@ -30,9 +30,12 @@ _MAGIC: Final = 2
 # How far into a value its key may reach, and whether it is a tombstone.
 _KEY_BYTES_MAX: Final = 16
 _NONE: Final = -1
+NO_TIME: Final = -1
 
 
-def write_batch(values: Sequence[bytes], codec: str, numbers: Numbers = UNNUMBERED) -> bytes:
+def write_batch(
+    values: Sequence[bytes], codec: str, numbers: Numbers = UNNUMBERED, *, time_ms: int = NO_TIME
+) -> bytes:
     """
     Write one batch with a record for every value, and with the key that a value says.
 
@@ -40,6 +43,7 @@ def write_batch(values: Sequence[bytes], codec: str, numbers: Numbers = UNNUMBER
         values: the records' values, at least one.
         codec: a name of CODECS.
         numbers: of an idempotent producer.
+        time_ms: of all records, since 1970.
 
     Raises:
         UsageError: the codec is unknown, or there are no values.
@@ -48,7 +52,7 @@ def write_batch(values: Sequence[bytes], codec: str, numbers: Numbers = UNNUMBER
         raise UsageError("a batch of no records; expected at least one")
     number, compress = pick("codec", CODECS, codec)
     records = compress(b"".join(_record(at, value) for at, value in enumerate(values)))
-    covered = _COVERED.pack(number, len(values) - 1, _NONE, _NONE, *numbers, len(values)) + records
+    covered = _COVERED.pack(number, len(values) - 1, time_ms, time_ms, *numbers, len(values)) + records
     length = _BEFORE.size - _UNCOUNTED_BYTES + len(covered)
     return _BEFORE.pack(0, length, _NONE, _MAGIC, crc32c.crc32c(covered)) + covered
 

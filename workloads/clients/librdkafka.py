@@ -102,6 +102,7 @@ class LibrdkafkaClient:
         singly: bool = False,
         via: str = "",
         timeout_s: float | None = None,
+        age_ms: int | None = None,
     ) -> list[int]:
         """
         Send the values in one batch, or each in its own when `singly`; return their offsets.
@@ -134,7 +135,7 @@ class LibrdkafkaClient:
         for record in sent:
             value = record.value
             # The library would set the time by itself, and the history could not say which.
-            now_ms = time.time_ns() // NS_PER_MS
+            now_ms = time.time_ns() // NS_PER_MS - (age_ms or 0)
             self.history.record(process, OpType.INVOKE, replace(record, digest=sent_digest(value, now_ms)))
             producer.produce(
                 topic,

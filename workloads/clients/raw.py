@@ -34,7 +34,7 @@ from harness.logdir.records import RecordError, sent_digest
 from harness.model import OpType, PreconditionError
 from harness.workload.plan import Clients, Library
 from workloads.clients import questions, topics
-from workloads.clients.batches import write_batch
+from workloads.clients.batches import NO_TIME, write_batch
 from workloads.clients.beginning import begin
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
 from workloads.clients.outcomes import Outcome, deleted_outcome, outcome_of, outcome_without
@@ -45,6 +45,7 @@ from workloads.clients.producing import BROKERS_SHARE
 EMPTY_ANSWERS_MAX: Final = 6
 # Timeout of one node's metadata answer, before the next node is asked: the node may be paused.
 METADATA_S_MAX: Final = 2.0
+NS_PER_MS: Final = 1_000_000
 _ADMIN: Final = "client-admin"
 
 
@@ -137,6 +138,7 @@ class RawClient:
         singly: bool = False,
         via: str = "",
         timeout_s: float | None = None,
+        age_ms: int | None = None,
     ) -> list[int]:
         """
         Send the values in one batch, or each in its own when `singly`; return their offsets.
@@ -146,6 +148,7 @@ class RawClient:
         Args:
             via: "host:port" of the broker to send to, leader or not; "" for the leader that metadata names.
             timeout_s: for this call; None for the default.
+            age_ms: how long before now the records' time is; None: they have none.
 
         Raises:
             PreconditionError: one of them was not acknowledged. The history has all that were sent; none is sent
@@ -154,15 +157,16 @@ class RawClient:
         process = self._process()
         deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         offsets: list[int] = []
+        time_ms = NO_TIME if age_ms is None else time.time_ns() // NS_PER_MS - age_ms
         for group in [[value] for value in values] if singly else [list(values)]:
             sent = [
                 Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
                 for value in group
             ]
             for record in sent:
-                asked = replace(record, digest=sent_digest(record.value))  # write_batch writes no timestamp
+                asked = replace(record, digest=sent_digest(record.value, time_ms))
                 self.history.record(process, OpType.INVOKE, asked)
-            outcome = self._send(process, deadline, sent, via)
+            outcome = self._send(process, deadline, sent, via, time_ms)
             for at, record in enumerate(sent):
                 known = replace(record, offset=outcome.offset(at), error=outcome.error)
                 self.history.record(process, outcome.type, known)
@@ -175,10 +179,10 @@ class RawClient:
                 offsets += range(outcome.base, outcome.base + len(group))
         return offsets
 
-    def _send(self, process: str, deadline: float, sent: Sequence[Produce], via: str) -> Outcome:
+    def _send(self, process: str, deadline: float, sent: Sequence[Produce], via: str, time_ms: int) -> Outcome:
         """Find the leader, connect, and send the batch once."""
         topic, partition, acks, codec = sent[0].topic, sent[0].partition, sent[0].acks, sent[0].codec
-        batch = write_batch([record.value.encode() for record in sent], codec)
+        batch = write_batch([record.value.encode() for record in sent], codec, time_ms=time_ms)
         try:
             leader = via or self._find(process, deadline, topic, partition, lambda found: found.leader)
             with Connection(leader, process, deadline) as connection:

@@ -34,7 +34,11 @@ def with_acts(scenario: Scenario, acts: Sequence[Act]) -> Scenario:
     named = groups_of(kept) | {*FINAL_RECORDS}
     bases = {count.base for count in scenario.records if count.name in named}
     records = tuple(count for count in scenario.records if count.name in named | bases)
-    return replace(scenario, steps=steps, records=records or scenario.records[:1])  # a head has some
+    records = records or scenario.records[:1]  # a head has some
+    left = {count.name for count in records}
+    tombstones = tuple(name for name in scenario.settings.tombstones if name in left)
+    settings = replace(scenario.settings, tombstones=tombstones)
+    return replace(scenario, steps=steps, records=records, settings=settings)
 
 
 def first_line(scenario: Scenario) -> int:

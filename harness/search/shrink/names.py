@@ -38,6 +38,7 @@ def with_plain_names(scenario: Scenario) -> Iterator[Scenario]:
                     replace(count, name=groups.get(count.name, count.name), base=groups.get(count.base, ""))
                     for count in order
                 ),
+                settings=replace(scenario.settings, tombstones=_renamed(scenario.settings.tombstones, groups)),
             ),
             [_renamed(act, names) for act in acts_of(scenario)],
         )

@@ -101,7 +101,10 @@ def default_settings(scenario: Scenario) -> Iterator[Scenario]:
     """Give a setting its default."""
     for name, default in _defaults(scenario.settings, [each.name for each in fields(Settings)]).items():
         if name not in _KEPT_SETTINGS:
-            yield replace(scenario, settings=replace(scenario.settings, **{name: default}))
+            settings = replace(scenario.settings, **{name: default})
+            # Only records with keys are tombstones.
+            settings = settings if settings.keys else replace(settings, tombstones=())
+            yield replace(scenario, settings=settings)
 
 
 def _defaults(value: Any, names: Any) -> dict[str, Any]:

@@ -77,9 +77,9 @@ class PartitionOracle:
         self.on_state()
 
     # --- events ----------------------------------------------------------------------------------------------
-    def on_step(self, name: str, *, started: bool) -> None:
+    def on_step(self, name: str, *, started: bool, fell_back: bool = False) -> None:
         """Look at a node that has just made a step, and check the rules that a change may have broken."""
-        before = self.replicas.look(name, started=started, stepped=True)
+        before = self.replicas.look(name, started=started, stepped=True, fell_back=fell_back)
         if before is None:
             return
         self._judge_leader(name, before)
@@ -216,6 +216,7 @@ class PartitionOracle:
                 if (
                     number == there
                     or number in excused
+                    or offset in self.replicas.fallen
                     or (there is not None and (there == HOLE or there in excused))
                 ):
                     continue
@@ -272,7 +273,7 @@ class PartitionOracle:
 
     def _replace(self, name: str, offset: int, number: int) -> None:
         before = self.committed[offset]
-        if before not in self._excused and before != HOLE:
+        if before not in self._excused and before != HOLE and offset not in self.replicas.fallen:
             text = (
                 f"{self.replicas.place(name)} commits {self.records.name(number)} at offset {offset}, where "
                 f"{self.records.name(before)} was committed before"
@@ -297,7 +298,7 @@ class PartitionOracle:
         excused = self._excused | self.replicas.taken[member]
         for offset, number in enumerate(self.committed[self.start :], start=self.start):
             held = records[offset] if offset < len(records) else None
-            gone = number in excused or self.compacted.may_remove(offset)
+            gone = number in excused or offset in self.replicas.fallen or self.compacted.may_remove(offset)
             if number not in (held, HOLE) and not gone:
                 instead = "where its log ends" if held is None else f"which holds {self.records.name(held)} there"
                 if held is None and offset > len(records):
@@ -335,10 +336,10 @@ class PartitionOracle:
         )
 
     def _is_gone(self, follower: str, leader: str, offset: int) -> bool:
-        """Return True if a flipped byte or compaction took the record there from one of the two."""
+        """Return True if a flipped byte, a cut within an upgrade or compaction took it from one of the two."""
         pairs = ((follower, leader), (leader, follower))
         held = {name: self.replicas.seen[name].records[offset] for name in (follower, leader)}
-        return any(
+        return offset in self.replicas.fallen or any(
             held[one] == HOLE
             and (held[other] in self.replicas.taken[one] or self.compacted.is_replaced(held[other], offset))
             for one, other in pairs

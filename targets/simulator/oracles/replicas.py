@@ -3,7 +3,8 @@ The replicas of one partition as they were at the last look, node by node.
 
 A look is quick where nothing has changed, as at most steps.
 A record that a log lost while its node had no process went with the power: the node need not have it, until it
-copies the record again or joins the ISR without it.
+copies the record again or joins the ISR without it. So it is with what a follower cut to its high watermark while
+the cluster is upgraded from a version without epochs (KIP-101, step 4.3).
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ class Replicas:
 
     Attributes:
         seen: by node.
-        taken: by node, the records that a power loss or a flipped byte took from it.
+        taken: by node, the records that a power loss, a flipped byte or such a cut took from it.
+        fallen: the offsets at which such a cut took records from any: replicas may differ there from then on.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Replicas:
         self._complete = complete
         self.seen = {name: Seen() for name in world.nodes}
         self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
+        self.fallen: set[int] = set()
         self._twice: dict[str, Counter[int]] = {name: Counter() for name in world.nodes}
         # By node what a power loss brought back, by offset, of records that it took from another offset.
         self._elsewhere: dict[str, dict[int, int]] = {name: {} for name in world.nodes}
@@ -109,7 +112,7 @@ class Replicas:
         self._records = records
         self._topic_id = NO_TOPIC_ID
 
-    def look(self, name: str, *, started: bool, stepped: bool = False) -> Before | None:
+    def look(self, name: str, *, started: bool, stepped: bool = False, fell_back: bool = False) -> Before | None:
         """
         Read a node's replica; return what it was before, None if nothing has changed.
 
@@ -117,6 +120,7 @@ class Replicas:
             started: the node's process has just opened its disk.
             stepped: it has just made a step. One that ended it takes no records but those that it cut itself,
                 unless a flush failed.
+            fell_back: it has just cut its log to its high watermark, as it may within an upgrade.
         """
         seen, node = self.seen[name], self._world.nodes[name]
         replica = None if node.process is None else node.process.broker.state.replicas.get(self._tp)
@@ -128,8 +132,11 @@ class Replicas:
         seen.was = before = seen.now()
         seen.moved = self._world.core_steps
         if log is not seen.log or (log is not None and log.changes != seen.changes):
+            before_it = seen.records
             taken = not stepped or node.disk.errors.armed is DiskError.FLUSH
-            self._look_at_log(name, log, cut_off=started or (node.process is None and taken))
+            self._look_at_log(name, log, cut_off=started or fell_back or (node.process is None and taken))
+            if fell_back:
+                self.fallen.update(range(len(seen.records), len(before_it)))
         seen.replica = replica
         if replica is None:
             seen.role, seen.phase = Role.NONE, Phase.FAILED

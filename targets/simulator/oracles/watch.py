@@ -64,6 +64,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.state import Replica, State
+from targets.broker.core.truncation import Reason
 from targets.broker.core.zookeeper import leader_and_isr_path
 from targets.simulator.clock import NS_PER_S
 from targets.simulator.node import Node
@@ -100,6 +101,8 @@ _OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
 _OF_DUE: Final = frozenset((Hungup, Received, Tick, ZkAnswered))
 _OF_CALLS: Final = frozenset((Received, Hungup, Start))
 _NONE: Final[Mapping[TopicPartition, Replica]] = {}
+# How brokers say that they cut a log to their high watermark.
+_FALLEN_BACK: Final = frozenset({Reason.HIGH_WATERMARK, Reason.NO_EPOCH_INFORMATION})
 
 
 class Oracles:
@@ -118,6 +121,9 @@ class Oracles:
         self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
         # Some batches have no epoch.
         self._mixed = not all(map(_stamps, world.nodes.values()))
+        # Whether brokers with epochs were set back to a version without them: then followers may fall back.
+        self._had_epochs = all(node.config.rules.epochs for node in world.nodes.values())
+        self._window = False
         self._of_node = {
             name: [
                 (tp, oracle.replicas.seen[name], oracle, Checkpoints(oracle, name))
@@ -206,6 +212,7 @@ class Oracles:
             self._lives.on_event(name, event)
         if kind is Start:
             self._mixed |= not _stamps(self._world.nodes[name])
+            self._window |= self._had_epochs and not self._world.nodes[name].config.rules.epochs
         if kind in _OF_OFFICE:
             self._office.on_event(name, event)
         for effect in effects:
@@ -235,7 +242,8 @@ class Oracles:
         for tp, seen, oracle, checkpoint in self._of_node[name]:
             if not seen.is_still(replicas.get(tp), logs.get(tp)):
                 changed = True
-                oracle.on_step(name, started=kind is Start)
+                fell_back = self._window and _fell_back(effects, tp)
+                oracle.on_step(name, started=kind is Start, fell_back=fell_back)
                 own = None if state is None else state.topic_configs.get(tp.topic)
                 config = node.config if own is None else own.config
                 self._mixed |= config.message_format < WITH_EPOCHS
@@ -317,6 +325,12 @@ class Oracles:
         oracle = self._of_path.get(path)
         if oracle is not None:
             oracle.on_state()
+
+
+def _fell_back(effects: Sequence[Effect], tp: TopicPartition) -> bool:
+    """Return True if a step cut a log to its high watermark."""
+    said = (dict(each.value) for each in effects if type(each) is Observe and each.f == "truncate")
+    return any((told["topic"], told["partition"]) == tp and told["reason"] in _FALLEN_BACK for told in said)
 
 
 def _stamps(node: Node) -> bool:

@@ -390,6 +390,7 @@ COMPACTION: Final[dict[str, tuple[Pair, ...]]] = {
         ("tombstones-resurrected", "tombstones-lawful"),
         ("tombstones-resurrected-on-a-follower", "tombstones-lawful"),
         ("tombstones-resurrected-on-two", "tombstones-lawful"),
+        ("tombstones-resurrected-on-who-was-back", "tombstones-resurrected-on-who-was-back-lawful"),
     ),
 }
 

@@ -49,6 +49,11 @@ def _delay(ms: int) -> Change:
     return change
 
 
+def _by_files(edit: Edit) -> None:
+    """Let brokers have followed the older rule, by which a tombstone may go at once."""
+    edit.change(edit.lines[0], rules={**edit.lines[0]["value"]["rules"], "tombstone_horizon": "no"})
+
+
 def _upto(node: str, offset: int) -> Change:
     """Return a change in which a node says that it compacted its log further than it did."""
 
@@ -88,7 +93,11 @@ COMPACTIONS = [
     plant(
         "tombstones-gone-early",
         TOMBSTONES,
-        *(Kind.CHECKPOINT, Kind.HOLE, Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED),
+        *(Kind.CHECKPOINT, Kind.HOLE, Kind.LOST, Kind.NOT_REPLICATED, Kind.RESURRECTED, Kind.UNCHECKED),
     )(_delay(100_000)),
     plant("tombstones-gone-early-lawful", TOMBSTONES)(_delay(10)),
+    plant("tombstones-resurrected-on-who-was-back", TOMBSTONES, Kind.RESURRECTED)(
+        each_of(_by_files, _delay(100_000))
+    ),
+    plant("tombstones-resurrected-on-who-was-back-lawful", TOMBSTONES)(_by_files),
 ]

@@ -44,6 +44,11 @@ def test_batch_reads_back_under_every_codec(codec: str, count: int) -> None:
     ]
 
 
+def test_records_have_the_time_that_is_asked_for() -> None:
+    (header,) = walk(write_batch([b"m1", b"m2"], "gzip", time_ms=1_700_000_000_123)).headers
+    assert [1_700_000_000_123] * 2 == [record.timestamp for record in records_of(header)]
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_broker_takes_a_batch_and_refuses_it_with_one_bit_changed(codec: str) -> None:
     written = write_batch([b"m1", b"m2"], codec)
