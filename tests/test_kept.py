@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from tests.kept import exhaustive, keep
+from tests import conftest
+from tests.kept import LATER, exhaustive, keep
 
 
 def test_every_value_but_those_kept_is_exhaustive() -> None:
@@ -19,3 +25,28 @@ def test_every_value_but_those_kept_is_exhaustive() -> None:
 def test_kept_value_that_is_not_there_is_an_error() -> None:
     with pytest.raises(AssertionError, match=r"kept \['c'\]: not among the values"):
         keep(["a", "b"], "a", "c")
+
+
+def test_rest_has_the_marks_that_are_asked_for() -> None:
+    kept, later = keep([1, 2], 1, rest=LATER)
+    assert 1 == kept.values[0]
+    assert not kept.marks
+    assert {"slow", "exhaustive"} == {mark.name for mark in later.marks}
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"), [("@pytest." + "mark.slow", True), ("rest=LATER", True), ("# a slow test", False)]
+)
+def test_slow_test_is_refused_in_a_file_that_its_lane_would_not_read(
+    tmp_path: Path, text: str, seen: bool
+) -> None:
+    path = tmp_path / "test_x.py"
+    path.write_text(text, encoding="utf-8")
+    item: Any = SimpleNamespace(path=path, get_closest_marker=lambda name: "slow" == name)
+    with nullcontext() if seen else pytest.raises(pytest.UsageError, match="has a slow test; expected"):
+        conftest.pytest_collection_modifyitems([item])
+
+
+def test_markers_of_the_slow_lanes_are_those_of_the_makefile() -> None:
+    makefile = (Path(__file__).parents[1] / "Makefile").read_text(encoding="utf-8")
+    assert f"SLOW := {' or '.join(conftest.NEEDS)}" in makefile.splitlines()
