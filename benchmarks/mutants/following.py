@@ -147,7 +147,12 @@ MUTANTS: Final = (
         category=Category.MANY,
         sentence="A Fetch of others is sent, and may wait, while a partition asks for its leader's bounds.",
         breaks="Kafka's AbstractFetcherThread.handleOutOfRangeError: the next Fetch names that partition again",
-        edits=(("(Kind.FETCH, Kind.BOUNDS)})", "(Kind.FETCH,)})"),),
+        edits=(
+            (
+                "MappingProxyType({Kind.FETCH: tuple(Kind)})",
+                "MappingProxyType({Kind.FETCH: (Kind.FETCH, Kind.EPOCH_END)})",
+            ),
+        ),
     ),
     Mutant(
         name="question-overtakes-a-fetch",
