@@ -13,7 +13,7 @@ Source:  Kafka's AbstractFetcherThread (one request at a time, handleOutOfRangeE
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from targets.broker.core.events import Answered, Effect, Event, Send, Start
@@ -30,34 +30,43 @@ class Asking:
     """The requests of the followers of one world."""
 
     def __init__(self, world: World) -> None:
-        """Know no request yet: what is in flight now is judged with nothing."""
+        """Start with what is in flight now."""
         self._sent: dict[str, dict[int, AwaitLeader]] = {name: {} for name in world.nodes}
         self._newest: dict[str, dict[_About, int]] = {name: {} for name in world.nodes}
+        for name, node in world.nodes.items():
+            for tag, asks in () if node.broker is None else node.broker.state.pending.items():
+                if isinstance(asks, AwaitLeader):
+                    self._note(name, tag, asks)
+
+    def _note(self, name: str, tag: int, asks: AwaitLeader) -> None:
+        self._sent[name][tag] = asks
+        self._newest[name] |= {(asks.leader, asks.kind, ask.tp): tag for ask in asks.asks}
 
     def wrong(
         self, name: str, event: Event, effects: Sequence[Effect], state: State
     ) -> Iterator[tuple[TopicPartition, str]]:
         """Yield what is wrong with what a step asks, or does not ask."""
-        sent, newest = self._sent[name], self._newest[name]
         if type(event) is Start:
-            sent.clear()
-            newest.clear()
-        answered = sent.pop(event.tag, None) if isinstance(event, Answered) else None
+            self._sent[name].clear()
+            self._newest[name].clear()
+        answered = self._sent[name].pop(event.tag, None) if isinstance(event, Answered) else None
         for effect in effects:
             if type(effect) is not Send or type(asks := state.pending.get(effect.tag)) is not AwaitLeader:
                 continue
-            newest |= {(asks.leader, asks.kind, ask.tp): effect.tag for ask in asks.asks}
-            if awaited := next(self._awaited(name, state, asks), None):
+            earlier = dict(self._sent[name])
+            self._note(name, effect.tag, asks)
+            if awaited := next(self._awaited(name, state, asks, earlier), None):
                 yield awaited, f"{name} asks {_who(asks)}, and {awaited} awaits its answer to an earlier request"
-            sent[effect.tag] = asks
             if isinstance(event, Answered) and answered is not None:
                 yield from ((tp, f"{name} {text}") for tp, text in _turns(answered, event, asks, state))
         yield from self._late(name, state)
 
-    def _awaited(self, name: str, state: State, of: AwaitLeader) -> Iterator[TopicPartition]:
-        """Yield the partitions for whose answers a request must wait, by those that were sent before it."""
+    def _awaited(
+        self, name: str, state: State, of: AwaitLeader, sent: Mapping[int, AwaitLeader]
+    ) -> Iterator[TopicPartition]:
+        """Yield the partitions for whose answers a request must wait, of those that were sent."""
         kinds = (Kind.FETCH, Kind.BOUNDS) if of.kind is Kind.FETCH else (of.kind,)
-        for tag, earlier in self._sent[name].items():
+        for tag, earlier in sent.items():
             if earlier.leader == of.leader and earlier.kind in kinds:
                 for ask in earlier.asks:
                     about = of.leader, earlier.kind, ask.tp
@@ -71,7 +80,7 @@ class Asking:
                 if tp is None or ("fetcher-rest", leader, kind) in state.timers:
                     continue
                 of = AwaitLeader(leader=leader, kind=kind, asks=())
-                if next(self._awaited(name, state, of), None) is None:
+                if next(self._awaited(name, state, of, self._sent[name]), None) is None:
                     yield tp, f"{name} does not ask {_who(of)} about {tp}, and nothing is in the way"
 
 

@@ -28,8 +28,10 @@ class Numbered:
         self._ends[name, tp] = replica, log.end_offset
         if (before is replica and log.end_offset >= end) or log.rotten:
             return ""
+        # What lies below the log's start counts no more, though its file may still be there.
+        there = (batch for batch in log.batches if batch.next_offset > log.start_offset)
         last: dict[int, Batch] = {
-            batch.producer_id: batch for batch in log.batches if batch.producer_id != NO_PRODUCER_ID
+            batch.producer_id: batch for batch in there if batch.producer_id != NO_PRODUCER_ID
         }
         for producer, batch in last.items():
             known = replica.sequences.known.get(producer)
