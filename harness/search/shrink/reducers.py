@@ -92,7 +92,7 @@ def simpler_produces(scenario: Scenario) -> Iterator[Scenario]:
     """Leave out an option of a produce; in a written scenario, wait for its outcome."""
     for at, act in enumerate(acts_of(scenario)):
         if isinstance(act, Produce):
-            names = ("singly", "codec", "via", *(("outcome",) if is_written(scenario) else ()))
+            names = ("singly", "codec", "via", "age_ms", *(("outcome",) if is_written(scenario) else ()))
             for name, default in _defaults(act, names).items():
                 yield replaced(scenario, at, replace(act, **{name: default}))
 

@@ -33,7 +33,11 @@ def normal(steps: str = STEPS, head: str = WRITTEN) -> Scenario:
     return with_acts(scenario, acts_of(scenario))
 
 
-@pytest.mark.parametrize("head", [WRITTEN, RANDOM])
+# Its tombstones are left out and renamed with their groups, and lose their reason with the keys.
+KEYED = WRITTEN.replace("settings", "settings keys=2 tombstones=m2,m3")
+
+
+@pytest.mark.parametrize("head", [WRITTEN, RANDOM, KEYED])
 @pytest.mark.parametrize("reducer", REDUCERS, ids=lambda each: each.__name__)
 def test_candidate_is_another_schedule_and_its_text_is_that_schedule(reducer: Reducer, head: str) -> None:
     start = normal(head=head)
@@ -179,6 +183,11 @@ def test_names_are_those_that_a_reader_expects_and_stay() -> None:
     assert ["produce m1 acks=1", "produce m2 acks=1", "await log B = end(m2)", "kill A C"] == texts(plain)
     assert (("A", "B"), ("C", "A", "B")) == (plain.replicas, plain.nodes)
     assert [] == list(with_plain_names(plain))
+
+
+def test_tombstones_are_renamed_with_their_groups() -> None:
+    (plain,) = with_plain_names(normal("produce m3 acks=1\nproduce m1 acks=1\n", KEYED))
+    assert ("m1",) == plain.settings.tombstones
 
 
 def test_written_form_lacks_the_records_of_the_end_alone() -> None:
