@@ -2,7 +2,7 @@
 What the followers of a broker ask of their leaders, and when.
 
     one at a time   while a partition awaits the answer to a request, its leader is sent no other one of that kind;
-                    and no fetch while a partition asks for the bounds of its leader's log
+                    and no fetch while a partition asks where its epoch ends, or for the bounds of its leader's log
     at once         who is ready to ask, and need not wait for an answer, has asked when the step ends
     turns           who was given records lets the others of that fetch ask first: a full answer has none for
                     whoever is last
@@ -65,7 +65,7 @@ class Asking:
         self, name: str, state: State, of: AwaitLeader, sent: Mapping[int, AwaitLeader]
     ) -> Iterator[TopicPartition]:
         """Yield the partitions for whose answers a request must wait, of those that were sent."""
-        kinds = (Kind.FETCH, Kind.BOUNDS) if of.kind is Kind.FETCH else (of.kind,)
+        kinds = tuple(Kind) if of.kind is Kind.FETCH else (of.kind,)
         for tag, earlier in sent.items():
             if earlier.leader == of.leader and earlier.kind in kinds:
                 for ask in earlier.asks:
