@@ -13,7 +13,7 @@ from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.fates import Cause, End, Fate, fates_of
 from checkers.facts.keepers import Keepers, keepers_of
 from checkers.facts.kept import must_hold
-from checkers.facts.known_gaps import last_standing, returned_unseen
+from checkers.facts.known_gaps import last_standing, returned_unseen, returned_with_all
 from checkers.facts.losing import losing_takeover
 from checkers.facts.outages import Outage, outages
 from checkers.facts.proof import (
@@ -271,8 +271,9 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
         return Kind.RETURNED
     if fate.node != case.takeover.node:
         return None
-    standing = last_standing(case.ops, case.takeover, lost, lambda member: member in excused)
-    return Kind.LAST_STANDING if standing else None
+    alone = last_standing(case.ops, case.takeover, lost, lambda member: member in excused)
+    # Or with others that came back at once, so that all of them stayed in the ISR.
+    return Kind.LAST_STANDING if alone or returned_with_all(case.ops, fate.node, lost) else None
 
 
 def _cut_in_window(case: Case) -> bool:

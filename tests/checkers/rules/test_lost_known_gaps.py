@@ -146,6 +146,21 @@ def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_
     assert kind is found.kind
 
 
+@pytest.mark.parametrize(("leader", "kind"), [(None, Kind.LAST_STANDING), ("A", Kind.LOST)])
+def test_lost_names_the_hole_when_all_of_the_isr_came_back_at_once_and_so_stayed_in_it(
+    leader: str | None, kind: Kind
+) -> None:
+    """The controller found that nobody could lead, and then A as good as any; B and C had m2."""
+    story = _returns_without_m2(_three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC"))
+    story.broker("A", "registered", taken_over=True, czxid=9)
+    told = [11, 12, 13]
+    for epoch, leads in ((2, leader), (3, "A")):
+        about = {"leader": 11 if leads else -1, "epoch": epoch, "isr": told, "unclean": False, "saw": [[11, 9]]}
+        story.elected(leads, epoch, isr="ABC").broker("C", "elected", **TOPIC, **about)
+    (found,) = ends_without_m2(story.leads("A", 3, 3, isr="ABC"))
+    assert kind is found.kind
+
+
 def test_lost_does_not_blame_who_takes_up_an_epoch_older_than_the_records() -> None:
     """B was paused, and learns that it leads epoch 1 when A has long led epoch 2."""
     story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("A", 2, isr="AC")
