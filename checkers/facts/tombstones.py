@@ -79,19 +79,18 @@ def has_horizons(ops: Sequence[Op]) -> bool:
 @fact
 def _by_horizon(ops: Sequence[Op]) -> bool:
     """Return True if every broker had the rule all the time, and the history says when it cleaned."""
-    # The set-up has of the rules those that every node had all the time, whatever was installed.
-    setup = setup_of(ops)
-    return _is_right(ops) and setup is not None and setup.rules.get("tombstone_horizon") == "yes"
+    return _is_timed(ops) and _all_write_horizons(ops)
 
 
 @fact
 def _is_timed(ops: Sequence[Op]) -> bool:
     """Return True if all brokers had one rule all the time, their clocks were right, and no disk was slow."""
-    return _is_right(ops) and next(iter(events_of(ops, Installed)), None) is None
-
-
-@fact
-def _is_right(ops: Sequence[Op]) -> bool:
-    """Return True if no clock was wrong, and no disk slow."""
     wrong = (op for op, _ in events_of(ops, Injection) if nature_of(op).effect in _LATE)
-    return next(iter(wrong), None) is None
+    changed = next(iter(events_of(ops, Installed)), None)
+    return next(iter(wrong), None) is None and (changed is None or _all_write_horizons(ops))
+
+
+def _all_write_horizons(ops: Sequence[Op]) -> bool:
+    # The set-up has of the rules those that every node had all the time, whatever was installed.
+    setup = setup_of(ops)
+    return setup is not None and setup.rules.get("tombstone_horizon") == "yes"

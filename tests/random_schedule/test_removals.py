@@ -87,11 +87,10 @@ def test_some_wide_runs_have_them_and_are_else_as_without() -> None:
 
 
 def test_seed_whose_clients_forbid_its_upgrade_has_its_removals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing comes and goes beside an upgrade; where there is none, that is no reason."""
+    """Where clients forbid the upgrade, the draw is as without one."""
     drawn = {seed: draw_schedule(seed, NEMESES) for seed in SEEDS}
     monkeypatch.setattr(generate, "has_upgrades", lambda _seed: True)
     forced = {seed: draw_schedule(seed, NEMESES) for seed in SEEDS}
-    assert not any(each.removed and each.upgrades for each in forced.values())
     kept = [seed for seed, each in drawn.items() if each.removed and not forced[seed].upgrades]
     assert kept
     assert [drawn[seed] for seed in kept] == [forced[seed] for seed in kept]

@@ -24,7 +24,7 @@ from targets.broker.core.zookeeper import PartitionState
 
 # A seed whose run is a finding if topics have no identity, and one if a move does not wait for the ISR.
 WITHOUT_IDENTITY: Final = 27
-NOT_IN_SYNC: Final = 4
+NOT_IN_SYNC: Final = 2
 
 
 def runs_on(target: str, variant: str, host: str, *changes: str) -> RandomRuns:

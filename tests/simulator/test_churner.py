@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from checkers import CHECKERS
-from checkers.checker import Scope, check, partitions
+from checkers.checker import Scope, check, of_run, partitions
 from harness.events import CreateTopic, DeleteTopic, OracleViolation
 from harness.model import Kind, Op, OpType, Source, Verdict, events_of
 from harness.random_schedule import generate
@@ -89,7 +89,7 @@ def _is_read(op: Op) -> bool:
 def test_op_of_a_churned_topic_that_cannot_be_read_makes_the_run_unknown() -> None:
     ops, at = next((ops, op.index) for seed in range(9) for ops in [play(seed)[1]] for op in ops if _is_read(op))
     damaged = [replace(op, value={**op.value, "odd": 1}) if op.index == at else op for op in ops]
-    found = [anomaly for part in partitions(damaged).values() for anomaly in check(part, CHECKERS)]
+    found = of_run(check(part, CHECKERS) for part in partitions(damaged).values())
     assert {Kind.UNCHECKED} == {anomaly.kind for anomaly in found}
     assert any(anomaly.topic == "temp" for anomaly in found)
 
