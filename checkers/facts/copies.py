@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Final, TypeAlias
 
 from checkers.facts.batch_epochs import BatchEpochs, Starts, starts_of
+from checkers.facts.deleted import deleted_before
 from checkers.facts.fact import fact, select
 from checkers.facts.outages import starts_on_new_disks
 from checkers.facts.replica_log import UNKNOWN, Change, Piece, Ranges, ReplicaLog
@@ -63,6 +64,7 @@ class Copies:
         self._recovered: dict[str, Starts] = {}
         # Where each node said last that its log starts: what is below is not looked for at a recovery.
         self._starts: dict[str, int] = {}
+        self._deleted_to = deleted_before(ops)
         self._started: dict[str, Op] = {}
         self._on_new_disk = starts_on_new_disks(ops)
         self.in_order: list[Change] = []
@@ -244,6 +246,9 @@ class Copies:
         other = next((pair for pair in zip_longest(before, starts) if pair[0] != pair[1]), ())
         sure = min([log.changed_from, *(each[0] for each in other if each is not None)])
         start = self._starts.get(node, 0)
+        if starts and start < starts[0][0] <= self._deleted_to:
+            # A disk error may end a process once its log's start has moved, and before it says so.
+            start = self._starts[node] = starts[0][0]
         pieces = log.pieces_from(sure) if start <= sure else log.slice(start, log.end)
         unfit = self.epochs.unfit_from(starts, pieces)
         log.changed_from = log.end if unfit is None else unfit

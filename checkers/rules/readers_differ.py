@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from checkers.definition import Definition
 from checkers.facts.compacted import may_be_removed
+from checkers.facts.deleted import deleted_before
 from checkers.facts.moments import anomaly
 from checkers.facts.polls import Shown, first_polls, leaders_log, shown_by_reads, twice_polled, values_at
 from checkers.facts.sent import sent_values
@@ -20,7 +21,7 @@ KINDS: Final = (
     Definition(
         kind=Kind.INCONSISTENT_OFFSETS,
         formula="ok(poll P), ok(poll or read Q), P[o] != Q[o], and no permitted, unchecked or uncommitted loss of "
-        "either record at o",
+        "either record at o, nor a deletion past o of one that is not there at the end",
         words="Two consumers were shown different records at one offset, or one consumer was at two times, and no "
         "permitted loss explains it.",
         evidence="client: poll, read; and those of the losses",
@@ -79,13 +80,16 @@ def _is_excused(ops: Sequence[Op], shown: Shown) -> bool:
         return True
     if shown in dirty_records(ops) or shown[1] in twice_polled(ops):
         return True
+    held = log.records.get(shown[0])
+    gone = held is None or held.value != shown[1]
+    if gone and shown[0] < deleted_before(ops):
+        return True  # whether it was lost, or deleted before, is not told any more
     judged = read_losses(ops).get(shown)
     if judged is not None:
         return VERDICT_OF[judged.loss.kind] is not Verdict.INVALID
-    held = log.records.get(shown[0])
-    if (held is None or held.value != shown[1]) and may_be_removed(ops, *shown):
+    if gone and may_be_removed(ops, *shown):
         return True  # whether it was lost, or compacted, is not told any more
-    return shown not in first_polls(ops) and (held is None or held.value != shown[1])
+    return gone and shown not in first_polls(ops)
 
 
 def _anomaly(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from checkers.facts.copies import Copies
 from checkers.facts.fates import Cause, fates_of
 from checkers.facts.replica_log import UNKNOWN
+from harness.model import OpType, Source
 from tests.checkers.facts.test_outages import lost_disk
 from tests.checkers.golden import RECORDS, replicated, scenario_2
 from tests.checkers.story import IDS, TOPIC, Story
@@ -138,6 +141,20 @@ def test_what_a_leader_wrote_and_did_not_report_before_it_ended_is_its_own_by_th
     assert [[recovery]] * 2 == [_origins(story, node, 4) for node in "AB"]
     other = Story(RECORDS, "kip101", rules=rules).leads("B", 1, 0).append("B", 0, 3, 1, "leader")
     assert [UNKNOWN] == _origins(other.started("B").recovered("B", 5, [(1, 0), (2, 3)]), "B", 4)
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_record_is_the_same_after_a_recovery_whose_epochs_begin_where_a_deletion_may_have_moved_the_start(
+    *, deleted: bool
+) -> None:
+    """A disk error may end the process after its log's start has moved, and before it says so."""
+    rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
+    story = Story(RECORDS, "kip101", rules=rules).leads("B", 1, 0).append("B", 0, 5, 1, "leader")
+    written = story.ops[-1].index
+    if deleted:
+        story.add(Source.CLIENT, "client-8", OpType.INVOKE, "delete-records", **TOPIC, before=3)
+    story.started("B").recovered("B", 5, [(1, 3)])
+    assert [written, *([] if deleted else [None, UNKNOWN])] == _origins(story, "B", 4)
 
 
 def test_what_a_leader_wrote_and_did_not_report_before_it_ended_is_of_unknown_origin_without_epochs() -> None:

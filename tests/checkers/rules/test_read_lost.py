@@ -6,7 +6,7 @@ import pytest
 
 from checkers.rules.read_lost import read_lost
 from checkers.rules.readers_differ import readers_differ
-from harness.model import Kind, OpType, Source
+from harness.model import Kind, OpType, PartOps, Source
 from tests.checkers.golden import M1, M2, M3, RECORDS
 from tests.checkers.story import TOPIC, Story
 
@@ -58,6 +58,16 @@ def test_record_that_came_back_with_a_lost_cut_is_a_known_gap_if_no_controller_s
     assert (Kind.RETURNED if unseen else Kind.READ_LOST, ((3, 5),)) == (found.kind, found.ranges)
     assert unseen == ("a known gap: A had cut it, and its loss of power at 0." in found.sentence)
     assert unseen == (not readers_differ(story.ops))
+
+
+@pytest.mark.parametrize(("before", "differs"), [(3, [(3, 5)]), (4, [(4, 5)]), (5, [])])
+def test_readers_are_shown_other_records_where_the_first_ones_were_deleted(
+    before: int, differs: list[tuple[int, int]]
+) -> None:
+    """A log that is lost with its disk begins again at 0: nobody says whether what was there before is lost."""
+    story = undone(unseen=False)
+    story.add(Source.CLIENT, "client-8", OpType.OK, "delete-records", **TOPIC, before=before, low_watermark=before)
+    assert differs == [ranges for found in readers_differ(PartOps(story.ops)) for ranges in found.ranges]
 
 
 def test_record_that_nobody_reported_is_no_known_gap_though_it_came_with_a_loss_of_power() -> None:
