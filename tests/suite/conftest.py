@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from checkers import CHECKERS
-from checkers.checker import Checker, check, partitions
+from checkers.checker import Checker, check, of_run, partitions
 from checkers.judge import judge
 from harness.cluster.fault import Fault
 from harness.cluster.target import Target
@@ -92,7 +92,7 @@ def ops_of(played: Done) -> list[Op]:
 def judged(played: Done, checkers: Mapping[str, Checker] = CHECKERS) -> RunResult:
     """Judge a played run with these checkers, without Spark."""
     ops = ops_of(played)
-    found = [each for part in partitions(ops).values() for each in check(part, checkers)]
+    found = of_run(check(part, checkers) for part in partitions(ops).values())
     return judge(played.spec, ops, anomalies=found)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.made.history import Maker, Shape
 from checkers import CHECKERS
-from checkers.checker import check, partitions
+from checkers.checker import check, of_run, partitions
 from checkers.judge import check_in_process, judge
 from checkers.spark.runs import check_runs
 from harness.history.file import History, read_history
@@ -52,7 +52,7 @@ def _stored(run: Run, ops: Sequence[Op]) -> Path:
 
 
 def _without_spark(ops: Sequence[Op]) -> list[Anomaly]:
-    return [anomaly for _, part in sorted(partitions(ops).items()) for anomaly in check(part, CHECKERS)]
+    return of_run(check(part, CHECKERS) for _, part in sorted(partitions(ops).items()))
 
 
 def _crashes(ops: Sequence[Op]) -> list[Anomaly]:
