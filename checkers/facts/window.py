@@ -44,12 +44,7 @@ def in_window(ops: Sequence[Op], change: Change, origin: int) -> bool:
         change: the cut.
         origin: the index of the op with which a leader appended the record.
     """
-    event, index = change.op.event, change.op.index
-    if not isinstance(event, Truncate) or event.reason not in _FALLEN_BACK or not has_window(ops):
-        return False
-    if _is_epochless(ops, index, change.node, change.leader):
-        return True
-    return _has_no_epoch(ops, origin)
+    return _falls_back(change.op) and has_window(ops) and _may_cut(ops, change.op, change.leader, origin)
 
 
 def may_lack(ops: Sequence[Op], node: str, offset: int, origin: int, until: int) -> bool:
@@ -61,20 +56,45 @@ def may_lack(ops: Sequence[Op], node: str, offset: int, origin: int, until: int)
     Args:
         origin: the index of the op with which a leader appended the record.
     """
-    for op, cut in events_of(ops, Truncate) if has_window(ops) else ():
-        if op.process == node and op.index < until and cut.to <= offset < cut.start:
-            change = Change(node=node, first=cut.to, end=cut.start, origin=None, op=op, leader=_led(ops, op))
-            if in_window(ops, change, origin):
-                return True
-    return is_forked(ops, node, offset, until)
+    cut = any(
+        each.op.process == node
+        and each.op.index < until
+        and each.to <= offset < each.start
+        and _may_cut(ops, each.op, each.leader, origin)
+        for each in _cuts(ops)
+    )
+    return cut or is_forked(ops, node, offset, until)
 
 
-def _led(ops: Sequence[Op], cut: Op) -> str:
-    """Return whom a node followed when it cut its log, "" if nobody."""
-    told = [
-        each.leader for op, each in events_of(ops, Follower) if op.process == cut.process and op.index < cut.index
-    ]
-    return names_of(ops).get(told[-1], "") if told else ""
+class _Cut(NamedTuple):
+    """A cut to a high watermark, of the offsets from `to` to `start`; `leader`: whom the node followed, or ""."""
+
+    op: Op
+    to: int
+    start: int
+    leader: str
+
+
+@fact
+def _cuts(ops: Sequence[Op]) -> Sequence[_Cut]:
+    """Return the cuts to high watermarks; none of a run without the window."""
+    found: list[_Cut] = []
+    names, leaders = names_of(ops), dict[str, str]()
+    for op in ops if has_window(ops) else ():
+        if isinstance(op.event, Follower):
+            leaders[op.process] = names.get(op.event.leader, "")
+        elif isinstance(op.event, Truncate) and _falls_back(op):
+            found.append(_Cut(op, op.event.to, op.event.start, leaders.get(op.process, "")))
+    return found
+
+
+def _falls_back(op: Op) -> bool:
+    return isinstance(op.event, Truncate) and op.event.reason in _FALLEN_BACK
+
+
+def _may_cut(ops: Sequence[Op], cut: Op, leader: str, origin: int) -> bool:
+    """Return True if who cut its log, whom it followed, or the writer of that record has no epochs."""
+    return _is_epochless(ops, cut.index, cut.process, leader) or _has_no_epoch(ops, origin)
 
 
 class _Fork(NamedTuple):
@@ -104,21 +124,15 @@ def is_forked(ops: Sequence[Op], node: str | None, offset: int, until: int | Non
 
 @fact
 def _forks(ops: Sequence[Op]) -> Sequence[_Fork]:
-    if not has_window(ops):
-        return ()
     found: list[_Fork] = []
-    replay, names, leaders = Replay(copies_of(ops).in_order), names_of(ops), dict[str, str]()
-    for op in ops:
-        if isinstance(op.event, Follower):
-            leaders[op.process] = names.get(op.event.leader, "")
-        elif isinstance(op.event, Truncate) and op.event.reason in _FALLEN_BACK:
-            leader = leaders.get(op.process, "")
-            replay.to(op.index)
-            ours, theirs = (replay.logs.get(name, ReplicaLog()) for name in (op.process, leader))
-            blind = _is_epochless(ops, op.index, op.process, leader)
-            for piece in ours.pieces if leader else ():
-                if blind or _has_no_epoch(ops, piece[2]):
-                    found += (_Fork(op.process, first, end, op.index) for first, end in theirs.lacks(piece))
+    cuts = [cut for cut in _cuts(ops) if cut.leader]
+    replay = Replay(copies_of(ops).in_order if cuts else ())
+    for op, _, _, leader in cuts:
+        replay.to(op.index)
+        ours, theirs = (replay.logs.get(name, ReplicaLog()) for name in (op.process, leader))
+        for piece in ours.pieces:
+            if _may_cut(ops, op, leader, piece[2]):
+                found += (_Fork(op.process, first, end, op.index) for first, end in theirs.lacks(piece))
     return found
 
 

@@ -95,8 +95,18 @@ class SimClient:
         Raises:
             PreconditionError: one of them was not acknowledged; the history has all that were sent.
         """
-        options = {"acks": acks, "codec": codec, "singly": singly, "via": via}
-        sent = self.begin_produce(topic, partition, name, values, **options, timeout_s=timeout_s, age_ms=age_ms)
+        sent = self.begin_produce(
+            topic,
+            partition,
+            name,
+            values,
+            acks=acks,
+            codec=codec,
+            singly=singly,
+            via=via,
+            timeout_s=timeout_s,
+            age_ms=age_ms,
+        )
         self._await(sent)
         return sent.result()
 

@@ -55,7 +55,7 @@ class Deleter:
         self, world: World, seed: int, places: Sequence[tuple[Place, Sequence[str]]], last_line: int
     ) -> None:
         self._world = world
-        self._places = [place for place, _ in places]
+        self._tps = [TopicPartition(*place) for place, _ in places]
         self._chance = Random(f"deleter {seed}")
         self._time = PlayTime(last_line)
         self._count = 0
@@ -63,8 +63,11 @@ class Deleter:
         world.on_call(AIMED, self._aim)
         self._aims = Random(f"aimed deletions {seed}")
         if self._aims.random() < AIMED_SHARE:
-            self._sizes = {leader_and_isr_path(TopicPartition(*place)): len(nodes) for place, nodes in places}
-            self._watched = {leader_and_isr_path(TopicPartition(*place)): place for place, _ in places}
+            # By the path of its state, each partition with the number of its replicas.
+            sizes = (len(nodes) for _, nodes in places)
+            self._watched = {
+                leader_and_isr_path(tp): (tp, size) for tp, size in zip(self._tps, sizes, strict=True)
+            }
             world.zookeeper.tree.changed.append(self._on_change)
 
     def listen(self, op: Op) -> None:
@@ -74,17 +77,16 @@ class Deleter:
                 self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", NAME))
 
     def _act(self) -> None:
-        place = self._chance.choice(self._places)
-        self._delete(place, ALL_COMMITTED if self._chance.random() < 0.5 else self._offset(place))
+        tp = self._chance.choice(self._tps)
+        self._delete(tp, ALL_COMMITTED if self._chance.random() < 0.5 else self._offset(tp))
 
-    def _delete(self, place: Place, before: int) -> None:
+    def _delete(self, tp: TopicPartition, before: int) -> None:
         if not self._time.over:
             self._count += 1
             name = f"client-{NAME}-{self._count}"
-            DeleteRecords(self._world, name, TopicPartition(*place), before, timeout_s=TIMEOUT_S)
+            DeleteRecords(self._world, name, tp, before, timeout_s=TIMEOUT_S)
 
-    def _offset(self, place: Place) -> int:
-        tp = TopicPartition(*place)
+    def _offset(self, tp: TopicPartition) -> int:
         logs = [node.disk.logs[tp] for node in self._world.nodes.values() if tp in node.disk.logs]
         start = max((log.start_offset for log in logs if not log.deleted), default=0)
         return start + self._chance.randint(1, AHEAD_MAX)
@@ -95,21 +97,22 @@ class Deleter:
         node = self._world.zookeeper.tree.nodes.get(path) if path in self._watched else None
         if node is None or not self._time.begun or self._time.over:
             return
-        if len(decode_state(node).isr) < self._sizes[path] and self._aims.random() < FOLLOWS_SHARE:
+        _, size = self._watched[path]
+        if len(decode_state(node).isr) < size and self._aims.random() < FOLLOWS_SHARE:
             self._world.clock.after(int(self._aims.random() * AIMED_WITHIN_NS), ("call", AIMED, path))
 
     def _aim(self, path: str) -> None:
-        batches = self._committed(path)
+        tp, _ = self._watched[path]
+        batches = self._committed(path, tp)
         if batches:
             batch = self._aims.choice(batches[-LAST_BATCHES:])
-            self._delete(self._watched[path], self._aims.randint(batch.base_offset + 1, batch.last_offset))
+            self._delete(tp, self._aims.randint(batch.base_offset + 1, batch.last_offset))
 
-    def _committed(self, path: str) -> list[Batch]:
+    def _committed(self, path: str, tp: TopicPartition) -> list[Batch]:
         """Return the batches of several records in which a leader's log may start."""
         node, world = self._world.zookeeper.tree.nodes.get(path), self._world
         leader = None if node is None else world.name_of(decode_state(node).leader)
         broker = None if leader is None else world.nodes[leader].broker
-        tp = TopicPartition(*self._watched[path])
         replica = None if broker is None else broker.state.replicas.get(tp)
         if leader is None or replica is None:
             return []

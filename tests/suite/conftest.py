@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from checkers import CHECKERS
-from checkers.checker import Checker, check, of_run, partitions
-from checkers.judge import judge
+from checkers.checker import Checker
+from checkers.judge import check_in_process, judge
 from harness.cluster.fault import Fault
 from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
@@ -92,8 +92,7 @@ def ops_of(played: Done) -> list[Op]:
 def judged(played: Done, checkers: Mapping[str, Checker] = CHECKERS) -> RunResult:
     """Judge a played run with these checkers, without Spark."""
     ops = ops_of(played)
-    found = of_run(check(part, checkers) for part in partitions(ops).values())
-    return judge(played.spec, ops, anomalies=found)
+    return judge(played.spec, ops, anomalies=check_in_process(ops, checkers))
 
 
 def path_of(played: Done) -> Path:

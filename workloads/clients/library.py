@@ -11,7 +11,6 @@ fails: the library does not say whether a node answered.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
@@ -23,6 +22,7 @@ from harness.logdir.records import sent_digest
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import FIRST, Ask, ConsumerScript, Life, ProducerScript, Send
+from workloads.clients.batches import wall_ms
 from workloads.clients.events import Recorder, poll_event, produce_events
 from workloads.clients.outcomes import Outcome
 
@@ -34,7 +34,6 @@ REPORT_S_MAX: Final = 3.0
 POLL_RECORDS_MAX: Final = 500
 NOTHING: Final = "nothing came"
 NO_REPORT: Final = "no report"
-NS_PER_MS: Final = 1_000_000
 
 
 # --- what a library must do -------------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ class LibraryProducer:
         records: list[Record] = []
         for place, values in send.parts:
             for event in produce_events(self._plan.name, place, values, send):
-                now_ms = time.time_ns() // NS_PER_MS
+                now_ms = wall_ms()
                 digest = sent_digest(event.value, now_ms)
                 self._history.record(self._process, OpType.INVOKE, replace(event, digest=digest))
                 open_[event.value] = event

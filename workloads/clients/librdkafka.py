@@ -39,6 +39,7 @@ from harness.keys import headers_of, key_bytes, value_bytes
 from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 from harness.workload.plan import Clients, Library
+from workloads.clients.batches import wall_ms
 from workloads.clients.beginning import begin
 from workloads.clients.library import text_of
 from workloads.clients.librdkafka_work import settings_of
@@ -47,7 +48,6 @@ from workloads.clients.questions import shown
 # Long enough that batches are sent when full or flushed, never because they waited.
 LINGER_MS: Final = 2_000
 POLL_S: Final = 0.05
-NS_PER_MS: Final = 1_000_000
 METADATA_S_MAX: Final = 2.0
 
 
@@ -135,7 +135,7 @@ class LibrdkafkaClient:
         for record in sent:
             value = record.value
             # The library would set the time by itself, and the history could not say which.
-            now_ms = time.time_ns() // NS_PER_MS - (age_ms or 0)
+            now_ms = wall_ms() - (age_ms or 0)
             self.history.record(process, OpType.INVOKE, replace(record, digest=sent_digest(value, now_ms)))
             producer.produce(
                 topic,

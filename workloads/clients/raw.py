@@ -34,7 +34,7 @@ from harness.logdir.records import RecordError, sent_digest
 from harness.model import OpType, PreconditionError
 from harness.workload.plan import Clients, Library
 from workloads.clients import questions, topics
-from workloads.clients.batches import NO_TIME, write_batch
+from workloads.clients.batches import NO_TIME, wall_ms, write_batch
 from workloads.clients.beginning import begin
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
 from workloads.clients.outcomes import Outcome, deleted_outcome, outcome_of, outcome_without
@@ -45,7 +45,6 @@ from workloads.clients.producing import BROKERS_SHARE
 EMPTY_ANSWERS_MAX: Final = 6
 # Timeout of one node's metadata answer, before the next node is asked: the node may be paused.
 METADATA_S_MAX: Final = 2.0
-NS_PER_MS: Final = 1_000_000
 _ADMIN: Final = "client-admin"
 
 
@@ -157,7 +156,7 @@ class RawClient:
         process = self._process()
         deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         offsets: list[int] = []
-        time_ms = NO_TIME if age_ms is None else time.time_ns() // NS_PER_MS - age_ms
+        time_ms = NO_TIME if age_ms is None else wall_ms() - age_ms
         for group in [[value] for value in values] if singly else [list(values)]:
             sent = [
                 Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)

@@ -47,5 +47,4 @@ def advance_start(core: Core, replica: Replica, to: int, reason: StartReason) ->
 
 def follow_leader(core: Core, replica: Replica, leaders: int) -> None:
     """Start a follower's log where its leader's starts, as the answer to a fetch says (-1: it does not)."""
-    if leaders > replica.log.start_offset:
-        advance_start(core, replica, leaders, StartReason.LEADER)
+    advance_start(core, replica, leaders, StartReason.LEADER)
