@@ -31,8 +31,14 @@ NAMESPACES = ("--net", "--mount", "--pid")
 SOCKET, PIDFILE = "engine.sock", "/run/engine.pid"
 CGROUPS = Path("/sys/fs/cgroup")
 # The first process there. /run has the engine's sockets and iptables' lock, /dev/shm files that are named by pid.
+# Its copies of mounts of runs beside it would keep their disks in use after they were unmounted there.
 FIRST = """
 import signal, subprocess, sys
+for line in reversed(open("/proc/self/mounts").read().splitlines()):
+    source, target = line.split()[:2]
+    if source.startswith(("/dev/loop", "fencepost")):
+        target = target.encode().decode("unicode_escape")
+        subprocess.run(["umount", "--lazy", target], check=True)
 for place in ("/run", "/dev/shm"):
     subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
 from harness import limits
@@ -77,8 +78,42 @@ def unmount(mount_point: Path, backing: Path) -> str:
         # A mount's own loop device frees itself; this one is left from a mount that failed.
         subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
     if not until(lambda: not loops_of(backing), limits.PROCESS_END_S_MAX):
-        return f"{backing}: still backs {', '.join(loops_of(backing))}; expected no loop device"
+        return still_backs(backing)
     return ""
+
+
+def still_backs(backing: Path) -> str:
+    """
+    Return which loop devices this file backs, and which processes keep them; "" if it backs none.
+
+    A process that unshared its mount namespace while the disk was mounted has a mount of its own, which our
+    unmount does not end: mount_namespaces(7). The device is free once that namespace's last process is gone.
+    """
+    devices = loops_of(backing)
+    if not devices:
+        return ""
+    processes = mounted_elsewhere(devices)
+    keep = f", mounted in the mount namespace of process {', '.join(processes)}" if processes else ""
+    return f"{backing}: still backs {', '.join(devices)}{keep}; expected no loop device"
+
+
+def mounted_elsewhere(devices: Collection[str]) -> list[str]:
+    """Return one process, as "1234 (bash)", of each other mount namespace in which a device is mounted."""
+    seen = {_namespace("self")}
+    found = []
+    for pid in sorted(int(node.name) for node in Path("/proc").iterdir() if node.name.isdecimal()):
+        try:
+            namespace = _namespace(str(pid))
+            if namespace in seen:
+                continue
+            seen.add(namespace)
+            lines = Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8").splitlines()
+            command = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+        except OSError:
+            continue  # it has ended, or is another user's
+        if any(line.partition(" - ")[2].split()[1] in devices for line in lines):
+            found.append(f"{pid} ({command})")
+    return found
 
 
 def source_of(mount_point: Path) -> str:
@@ -115,6 +150,10 @@ def detach(mount_point: Path, source: str) -> str:
 def _backing(node: Path) -> Path:
     """Read a loop device's backing file; the kernel appends a suffix once the file has been unlinked."""
     return Path(node.read_text(encoding="utf-8").removesuffix("\n").removesuffix(" (deleted)"))
+
+
+def _namespace(process: str) -> str:
+    return os.readlink(f"/proc/{process}/ns/mnt")
 
 
 def _mount_points() -> list[str]:

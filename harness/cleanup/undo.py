@@ -57,8 +57,8 @@ def _directory(fields: Fields) -> str:
     below = mounts.mounts_below(path)
     if below:
         return f"{path}: {below[0]} is still mounted; expected no mount below"
-    if path.is_file() and (devices := mounts.loops_of(path)):
-        return f"{path}: still backs {', '.join(devices)}; expected no loop device"
+    if path.is_file() and (problem := mounts.still_backs(path)):
+        return problem
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

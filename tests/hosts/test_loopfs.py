@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from harness.hosts.loopfs import LoopDisk, why_not
 from harness.hosts.shutdown import shut_down
 from harness.hosts.unwritten import why_untold
 from harness.model import PreconditionError, UsageError
+
+WITHOUT_JAVA = Path(__file__).parents[2] / ".ci" / "without-java"
 
 root_only = [
     pytest.mark.slow,
@@ -123,6 +126,36 @@ class TestOwnLoop:
         monkeypatch.setattr(loopfs.limits, "PROCESS_END_S_MAX", 0.05)
         with (disk.data / "log").open("wb"), pytest.raises(PreconditionError, match="target is busy"):
             disk.unmount()
+
+    def test_disk_that_another_mount_namespace_keeps_is_told_with_its_process(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An unmount ends our mount alone; whoever unshared its mounts before has a copy of it."""
+        monkeypatch.setattr(limits, "PROCESS_END_S_MAX", 0.2)
+        ledger = Ledger.open(tmp_path / "run", root=tmp_path / "runs")
+        disk = LoopDisk(folder=tmp_path / "A", ledger=ledger)
+        apart = ("unshare", "--mount", "sh", "-c", "echo ready; read nothing")
+        with subprocess.Popen(apart, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as keeper:
+            assert keeper.stdout is not None and keeper.stdin is not None, "they are pipes"
+            assert "ready\n" == keeper.stdout.readline()
+            with pytest.raises(PreconditionError, match=rf"in the mount namespace of process {keeper.pid} \(sh\)"):
+                disk.unmount()
+            assert all(f"of process {keeper.pid} (sh);" in left for left in ledger.close())
+        assert () == reap(tmp_path / "runs").left
+        assert [] == mounts.loops_of(tmp_path / "A" / "disk.img")
+
+    def test_suite_on_a_machine_without_java_keeps_no_disk_of_a_run_beside_it(
+        self, tmp_path: Path, ledger: Ledger
+    ) -> None:
+        disk = LoopDisk(folder=tmp_path / "a disk", ledger=ledger)
+        apart = (str(WITHOUT_JAVA), "sh", "-c", "echo ready; read nothing")
+        with subprocess.Popen(apart, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as keeper:
+            assert keeper.stdout is not None, "it is a pipe"
+            assert "ready\n" == keeper.stdout.readline()
+            assert [] == mounts.mounted_elsewhere(mounts.loops_of(tmp_path / "a disk" / "disk.img"))
+            disk.unmount()
+            disk.discard()
+            keeper.communicate("\n")
 
     def test_owner_of_the_data_is_the_one_asked_for(self, tmp_path: Path, ledger: Ledger) -> None:
         disk = LoopDisk(folder=tmp_path / "A", ledger=ledger, owner=(10001, 10002))
