@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from itertools import groupby
 from pathlib import PurePath
@@ -53,6 +54,7 @@ from targets.broker.log import LogInDoubtError
 from targets.broker.log.data_dir import DataDir, open_data_dir
 from targets.broker.log.doubt import reason_of
 from targets.broker.peers import Peers
+from targets.broker.removals import Removals
 from targets.broker.wire.versions import client_rows, peer_rows
 from targets.broker.witness import Witness
 
@@ -137,6 +139,7 @@ class Driver:
             "started",
             {"id": self._config.broker_id, "pid": os.getpid(), "protocol": self._config.protocol},
         )
+        removals = Removals(self._fail)
         opened = open_data_dir(
             self._settings.data_dir,
             segment_bytes=self._settings.segment_bytes,
@@ -144,6 +147,7 @@ class Driver:
             on_durable=self._on_durable,
             files_open_max=self._limits.log_files_open_max,
             producers_max=self._limits.producers_max,
+            remove=removals.begin,
         )
         self._data = opened.data
         for note in opened.notes:
@@ -162,6 +166,7 @@ class Driver:
             (Listener("the brokers' listener", self._peer_rows, brokers), self._settings.listen_internal),
         )
         with (
+            closing(removals),
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="long-requests") as worker,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints") as writer,
         ):

@@ -10,7 +10,6 @@ Source:  Kafka, LogManager and CheckpointFile.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,12 +21,13 @@ from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
-from targets.broker.log.deletion import DELETED_SUFFIX, NAME_BYTES_MAX
+from targets.broker.log.deletion import DELETED_SUFFIX, NAME_BYTES_MAX, Deletions, Remove, remove_directories
 from targets.broker.log.doubt import noted
 from targets.broker.log.file_log import FileLog
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import SEGMENT_BYTES_DEFAULT, LogOptions
 from targets.broker.log.recovery import Known, open_log
+from targets.broker.log.together import Together
 
 Durable = tuple[str, int]
 
@@ -60,7 +60,9 @@ class DataDir:
         on_durable: Callable[[str, int], None],
         files_open_max: int = _FILES_OPEN_MAX,
         producers_max: int = _PRODUCERS_MAX,
+        remove: Remove = remove_directories,
     ) -> None:
+        together = Together()
         self.path = path
         self.logs: dict[TopicPartition, FileLog] = {}
         self._on_durable = on_durable
@@ -73,11 +75,14 @@ class DataDir:
             after_cleaning=self._keep_clean,
             producers_max=producers_max,
             files=OpenFiles(files_open_max),
+            together=together,
+            deletions=Deletions(together, remove),
         )
         self._points_on_disk: dict[TopicPartition, int] = {}
         # What the checkpoint of high watermarks holds, or is about to; the lock is held while it is written.
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._checkpointing = Lock()
+        self._forgot: Durable = (checkpoint.HIGH_WATERMARKS_FILE, 0)
         self._starts_on_disk: dict[TopicPartition, int] = {}
         self._clean_on_disk: dict[TopicPartition, int] = {}
 
@@ -85,8 +90,8 @@ class DataDir:
         """
         Create an empty log for a partition that has none here.
 
-        First what the checkpoints say of a deleted log of that name is removed, durably: recovery would take the
-        offsets for this log's.
+        What the checkpoints say of a deleted log of that name is removed, durably before this one can have a
+        record: recovery would take the offsets for this log's.
         """
         if not _TOPIC.fullmatch(tp.topic) or tp.partition < 0:
             raise ValueError(f"partition {tp}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-', not . or ..")
@@ -122,6 +127,14 @@ class DataDir:
         """
         with self._checkpointing:
             return self._replace(checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks)
+
+    def settle(self) -> None:
+        """Write the high watermarks without those of logs that were made anew, durably."""
+        self._forgot = self.write_noted()
+
+    def report(self) -> None:
+        """Say that they are durable."""
+        self._on_durable(*self._forgot)
 
     def write_recovery_points(self) -> list[Durable]:
         """Replace the recovery point checkpoint with the flushed ends of all logs, durably."""
@@ -182,8 +195,11 @@ class DataDir:
         self._lower_clean(tp, 0)
         with self._checkpointing:
             forgets = self._high_watermarks.pop(tp, None) is not None
-        if forgets:
-            self._on_durable(*self.write_noted())
+        if forgets and self._options.together.is_open:
+            self._options.together.add(self)
+        elif forgets:
+            self.settle()
+            self.report()
         if self._starts_on_disk.pop(tp, None) is not None:
             self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
 
@@ -256,6 +272,7 @@ def open_data_dir(
     on_durable: Callable[[str, int], None] = _ignore_durable,
     files_open_max: int = _FILES_OPEN_MAX,
     producers_max: int = _PRODUCERS_MAX,
+    remove: Remove = remove_directories,
 ) -> OpenedData:
     """
     Open every log below `path` (created when missing); recover the logs that were not shut down cleanly.
@@ -263,15 +280,14 @@ def open_data_dir(
     Args:
         files_open_max: how many files of the logs may be open at once.
         producers_max: of how many idempotent producers each log knows the last batches.
+        remove: removes the directories of deleted logs, now or later.
 
     Raises:
         OSError: from the disk.
     """
     path.mkdir(parents=True, exist_ok=True)
     clean = _take_marker(path)
-    for doomed in path.glob(f"*{DELETED_SUFFIX}"):
-        if doomed.is_dir():
-            shutil.rmtree(doomed)
+    remove_directories([doomed for doomed in path.glob(f"*{DELETED_SUFFIX}") if doomed.is_dir()])
     for leftover in path.glob(f"*{checkpoint.TEMPORARY_SUFFIX}"):
         leftover.unlink()
     notes: list[str] = []
@@ -287,6 +303,7 @@ def open_data_dir(
         on_durable=on_durable,
         files_open_max=files_open_max,
         producers_max=producers_max,
+        remove=remove,
     )
     recoveries = data.open_logs(
         {

@@ -35,7 +35,6 @@ from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.compactor import Compactor
-from targets.broker.log.deletion import delete_directory
 from targets.broker.log.doubt import whole
 from targets.broker.log.older import as_messages
 from targets.broker.log.options import LogOptions
@@ -355,7 +354,7 @@ class FileLog:
 
     def delete(self) -> None:
         """
-        Delete the replica from the disk: first its name, durably, then its files.
+        Delete the replica from the disk: its name is free at once; its files go once that is durable.
 
         Source:  Kafka, LogManager.asyncDelete: the next start removes what a crash in between left.
         """
@@ -364,7 +363,7 @@ class FileLog:
             self.close()
             self.deleted = True
             self._beside.forget()
-            delete_directory(self.directory, self.tp)
+            self._options.deletions.delete(self.directory, self.tp)
 
     # --- durability ----------------------------------------------------------------------------------------
     def flush(self, upto: int | None = None) -> None:

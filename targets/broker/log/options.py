@@ -8,6 +8,7 @@ from typing import Final
 
 from targets.broker.core.messages import TopicPartition
 from targets.broker.limits import Limits
+from targets.broker.log.deletion import Deletions
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.together import Together
 
@@ -47,6 +48,7 @@ class LogOptions:
         producers_max: of so many idempotent producers recovery finds the last batches.
         files: those that are open, of all logs of a data directory.
         together: what waits to be made durable, of all logs of a data directory.
+        deletions: the directories of those that were deleted.
     """
 
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
@@ -58,3 +60,4 @@ class LogOptions:
     producers_max: int = Limits().producers_max
     files: OpenFiles = field(default_factory=OpenFiles)
     together: Together = field(default_factory=Together)
+    deletions: Deletions = field(default_factory=lambda: Deletions(Together()))

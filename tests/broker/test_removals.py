@@ -1,0 +1,137 @@
+"""
+Deletions of many logs at once: one flush for all their names, and their files go beside the event loop.
+
+Source:  Kafka Replication Design V3, C, stopReplica; Kafka, LogManager.asyncDelete and deleteLogs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from targets.broker.core.messages import TopicPartition
+from targets.broker.log import checkpoint, deletion
+from targets.broker.log.data_dir import DataDir
+from targets.broker.removals import Removals
+
+TPS = tuple(TopicPartition("t", number) for number in range(5))
+
+
+class Disk:
+    """A data directory with logs, which notes what is flushed and what somebody is to remove."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = path
+        self.steps: list[str] = []
+        self.data = DataDir(path, segment_bytes=1_000, on_durable=lambda *_: None, remove=self._remove)
+        with self.data.together():
+            for tp in TPS:
+                self.data.create_log(tp)
+        real = checkpoint.sync_directory
+
+        def sync(directory: Path) -> None:
+            self.steps.append(f"flush of {directory.relative_to(path.parent)} with {sorted(self.names())}")
+            real(directory)
+
+        monkeypatch.setattr(checkpoint, "sync_directory", sync)
+
+    def names(self) -> set[str]:
+        """Return what is there, each doomed directory by its partition."""
+        return {name.partition(".")[0] + "-delete" * name.endswith("-delete") for name in os.listdir(self.path)}
+
+    def _remove(self, doomed: Sequence[Path]) -> None:
+        self.steps.append(f"removal of {len(doomed)}")
+
+
+def test_all_that_one_step_deletes_shares_a_flush_and_is_removed_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(tmp_path, monkeypatch)
+    with disk.data.together():
+        for tp in TPS:
+            disk.data.logs[tp].delete()
+        assert [] == disk.steps
+    doomed = [f"{tp}-delete" for tp in TPS]
+    assert [f"flush of {tmp_path.name} with {doomed}", "removal of 5"] == disk.steps
+    assert {*doomed} == disk.names()  # who removes them has not begun
+
+
+def test_name_of_a_deleted_log_is_free_within_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command for the next topic of a name deletes one replica and makes another (KIP-516)."""
+    disk = Disk(tmp_path, monkeypatch)
+    with disk.data.together():
+        disk.data.logs[TPS[0]].delete()
+        assert 0 == disk.data.create_log(TPS[0]).end_offset
+    assert {f"{TPS[0]}-delete", *map(str, TPS)} == disk.names()
+
+
+def test_logs_that_are_made_anew_in_one_step_leave_the_checkpoint_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Source: Kafka Replication Design V3, the high watermark checkpoint."""
+    disk = Disk(tmp_path, monkeypatch)
+    disk.data.write_high_watermarks(dict.fromkeys(TPS, 7))
+    written: list[Path] = []
+    real = checkpoint.write_offsets
+
+    def write(path: Path, *arguments: object, **options: object) -> int:
+        written.append(path)
+        return real(path, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(checkpoint, "write_offsets", write)
+    with disk.data.together():
+        for tp in TPS[1:]:
+            disk.data.logs[tp].delete()
+            disk.data.create_log(tp)
+    file = tmp_path / checkpoint.HIGH_WATERMARKS_FILE
+    assert ([file], {TPS[0]: 7}) == (written, checkpoint.read_offsets(file))
+
+
+def test_loop_goes_on_while_a_directory_is_removed_and_who_closes_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, gate = threading.Event(), threading.Event()
+    real = deletion.shutil.rmtree
+
+    def rmtree(path: Path) -> None:
+        entered.set()
+        assert gate.wait(30)
+        real(path)
+
+    monkeypatch.setattr(deletion.shutil, "rmtree", rmtree)
+    doomed = tmp_path / "t-0.0-delete"
+    doomed.mkdir()
+
+    async def scene() -> None:
+        removals = Removals(lambda error: pytest.fail(repr(error)))
+        removals.begin([doomed])
+        assert entered.wait(30)  # and yet we are here
+        asyncio.get_running_loop().call_soon(gate.set)
+        await asyncio.sleep(0)
+        removals.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(scene())
+    assert not doomed.exists()
+
+
+def test_error_of_the_disk_at_a_removal_ends_the_broker(tmp_path: Path) -> None:
+    """Source: Kafka Replication Design V3, discussion 4."""
+    failed: list[BaseException] = []
+
+    async def scene() -> None:
+        ended = asyncio.Event()
+        removals = Removals(lambda error: (failed.append(error), ended.set())[0])
+        removals.begin([tmp_path / "t-0.0-delete"])
+        await asyncio.wait_for(ended.wait(), 30)
+        removals.close()
+
+    asyncio.run(scene())
+    (error,) = failed
+    assert isinstance(error, FileNotFoundError)
+    assert ["in the removal of t-0.0-delete"] == error.__notes__
