@@ -88,7 +88,7 @@ def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
 
 
 def test_no_topic_of_a_runs_clients_is_left_out_of_its_history(tmp_path: Path) -> None:
-    """`--workload topics --seed 2` had a topic of the administrator's name: nobody was seen to lead it at the end."""
+    """`--workload topics --seed 2` had a topic of the administrator's name, which nobody was seen to lead."""
     spec = RandomRuns(target="broker", variant="kip380", host=SIM, workload="topics").spec(2)
     cluster = SimEnvironment("sim", TARGET).open_cluster(spec, tmp_path, History(tmp_path / "history.jsonl"))
     (world,) = [getattr(cluster.host, "_world")]  # noqa: B009
