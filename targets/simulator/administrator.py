@@ -15,7 +15,7 @@ Source:  Kafka's kafka-preferred-replica-election.sh and kafka-topics.sh --zooke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from random import Random
 from typing import Final
@@ -53,7 +53,7 @@ NAME: Final = "administrator"
 SHARE: Final = 0.4
 ACTS_MAX: Final = 6
 WITHIN_NS: Final = 500 * NS_PER_MS
-# Its topics, which nothing else uses, and how long it lets a broker work on a request.
+# Its topics, unless a run has one of that name, and how long it lets a broker work on a request.
 TOPICS: Final = ("spare", "other")
 TIMEOUT_MS: Final = 200
 # About as long as a controller reads.
@@ -76,10 +76,17 @@ class Administrator:
     Args:
         places: the partitions whose leaders it may choose, with their replicas.
         last_line: of the schedule's last step, with which it stops: what comes then must heal.
+        taken: the topics of the run's clients. Its own have other names, as the history has nothing of those.
     """
 
     def __init__(
-        self, world: World, seed: int, places: Sequence[tuple[Place, Sequence[str]]], last_line: int
+        self,
+        world: World,
+        seed: int,
+        places: Sequence[tuple[Place, Sequence[str]]],
+        last_line: int,
+        *,
+        taken: Collection[str] = (),
     ) -> None:
         self._world = world
         self._places = [(place, replicas) for place, replicas in places if len(replicas) > 1]
@@ -87,7 +94,8 @@ class Administrator:
         self._settings_chance = Random(f"administrator's settings {seed}")
         self._caller = Caller(world, NAME)
         self._time = PlayTime(last_line)
-        world.aside |= {*TOPICS}
+        self._topics = tuple(_untaken(topic, taken) for topic in TOPICS)
+        world.aside |= {*self._topics}
         world.watchers.append(self._on_step)
 
     def listen(self, op: Op) -> None:
@@ -143,7 +151,7 @@ class Administrator:
             partition: tuple(chance.sample(brokers, chance.randint(1, min(3, len(brokers)))))
             for partition in range(chance.randint(1, 2))
         }
-        topic = chance.choice(TOPICS)
+        topic = chance.choice(self._topics)
         if self._settings_chance.random() < SETTINGS_SHARE:
             self._give(topic)
         create = ZkCreate(path=topic_path(topic), data=encode_assignment(assignment))
@@ -167,7 +175,7 @@ class Administrator:
 
     def _validate(self) -> None:
         """Ask whether a topic could be created."""
-        topic = NewTopic(topic=self._chance.choice(TOPICS), partitions=1, replication_factor=1)
+        topic = NewTopic(topic=self._chance.choice(self._topics), partitions=1, replication_factor=1)
         self._ask(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS, validate_only=True))
 
     def _delete(self) -> None:
@@ -176,7 +184,7 @@ class Administrator:
         self._caller.later(int(self._chance.random() * MADE_NS), self._delete_twice)
 
     def _delete_twice(self) -> None:
-        request = DeleteTopicsRequest(topics=TOPICS, timeout_ms=TIMEOUT_MS)
+        request = DeleteTopicsRequest(topics=self._topics, timeout_ms=TIMEOUT_MS)
         for _ in range(2):
             self._ask(request)
 
@@ -184,3 +192,10 @@ class Administrator:
         nodes = [name for name, node in self._world.nodes.items() if node.listening]
         if nodes:
             self._caller.ask(self._chance.choice(nodes), request, TIMEOUT_MS * NS_PER_MS, lambda _: None)
+
+
+def _untaken(topic: str, taken: Collection[str]) -> str:
+    """Return a name like this one that is not taken."""
+    while topic in taken:
+        topic += "-too"
+    return topic

@@ -112,7 +112,9 @@ class SimEnvironment:
             if spec.scenario.further:
                 places = [(partition.place, partition.replicas) for partition in cluster.partitions]
                 last_line = spec.scenario.steps[-1].line
-                history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
+                taken = {each.place.topic for each in (*cluster.partitions, *cluster.churned.partitions)}
+                administrator = Administrator(world, spec.seed, places, last_line, taken=taken)
+                history.listeners.append(administrator.listen)
                 history.listeners.append(Deleter(world, spec.seed, places, last_line).listen)
                 history.listeners.append(Mover(world, spec.seed, places, last_line).listen)
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)

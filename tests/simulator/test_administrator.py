@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import pytest
@@ -43,13 +43,14 @@ def step(line: int) -> Op:
 class Stage:
     """A world with an administrator; `writes` are those of no session."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, taken: Collection[str] = ()) -> None:
         self.ops = Ops()
         self.world: World = cluster("kip380", replicas=NODES)
         self.world.record_into(self.ops)
         self.writes: list[str] = []
         self.steps = {name: Steps(self.world, name) for name in NODES}
-        self.administrator = Administrator(self.world, seed, [(Place(TOPIC, 0), NODES)], LAST_LINE)
+        places = [(Place(TOPIC, 0), NODES)]
+        self.administrator = Administrator(self.world, seed, places, LAST_LINE, taken=taken)
         self.world.zookeeper.tree.wrote.append(self._wrote)
 
     def _wrote(self, parts: Sequence[ZkWrite], session: int) -> None:
@@ -93,6 +94,19 @@ def test_deposal_is_in_the_history_and_the_topics_are_not() -> None:
         assert stage.ops.of(DEPOSE)
     topics = {value.get("topic") for stage in stages for *_, value in stage.ops.found}
     assert not topics & {*TOPICS}
+
+
+def test_administrator_leaves_the_topics_of_a_runs_clients_alone() -> None:
+    written: set[str] = set()
+    for seed in SEEDS[:20]:
+        stage = Stage(seed, taken={"spare", "spare-too"})
+        stage.administrator.listen(step(0))
+        stage.world.run(1.0)
+        written.update(stage.writes)
+        assert stage.world.aside == {"spare-too-too", "other"}
+    assert {topic_path("spare-too-too"), config_path("spare-too-too")} <= written
+    assert written.isdisjoint(map(topic_path, ("spare", "spare-too")))
+    assert written.isdisjoint(map(config_path, ("spare", "spare-too")))
 
 
 def test_administrator_does_nothing_before_the_first_step_nor_after_the_last() -> None:

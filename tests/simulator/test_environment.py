@@ -18,6 +18,7 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite
 from harness.scenario.variant import Variant
+from harness.search.random_runs import SIM, RandomRuns
 from nemesis import NEMESES
 from targets import TARGETS
 from targets.broker_target import TARGET
@@ -83,6 +84,18 @@ def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
     (world,) = [getattr(cluster.host, "_world")]  # noqa: B009
     config = world.nodes["A"].config
     assert (2, True, 1) == (config.min_isr, config.unclean_election, config.message_format)
+    cluster.close()
+
+
+def test_no_topic_of_a_runs_clients_is_left_out_of_its_history(tmp_path: Path) -> None:
+    """`--workload topics --seed 2` had a topic of the administrator's name, which nobody was seen to lead."""
+    spec = RandomRuns(target="broker", variant="kip380", host=SIM, workload="topics").spec(2)
+    cluster = SimEnvironment("sim", TARGET).open_cluster(spec, tmp_path, History(tmp_path / "history.jsonl"))
+    (world,) = [getattr(cluster.host, "_world")]  # noqa: B009
+    topics = {partition.place.topic for partition in (*cluster.partitions, *cluster.churned.partitions)}
+    assert {"temp", "spare", "log"} <= topics
+    assert world.aside
+    assert topics.isdisjoint(world.aside)
     cluster.close()
 
 
