@@ -7,8 +7,8 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from checkers.facts.pauses import pauses
-from checkers.facts.silences import silences
-from harness.events import Delay, Double, Hold
+from checkers.facts.silences import Silence, silences
+from harness.events import Close, Delay, Double, Hold
 from harness.model import Op, events_of
 
 # A hold of one API holds all frames behind it; these have connections of their own.
@@ -17,6 +17,10 @@ _APART: Final = frozenset({"LeaderAndIsr", "StopReplica"})
 FRAME_NS: Final = 10_000_000
 # In a simulated run, how long an answer and then the first frame of a connection are under way.
 _AFTER_NS: Final = 100_000_000
+# In a simulated run, how long a node is without ZooKeeper at most, once its connection was closed: it waits longer
+# before each attempt, half a second by a clock that may be slow.
+_APART_NS: Final = 800_000_000
+_ZOOKEEPER: Final = "zookeeper"
 
 
 @fact
@@ -35,14 +39,25 @@ def looked_up_late(ops: Sequence[Op], node: str, since_ns: int, seen: Op) -> boo
     """
     Return True if a frame that a node had to send at a time may be seen so late as ZooKeeper's answers were late.
 
-    Before it connects to a leader, a broker asks ZooKeeper where that is; what it has to send waits.
+    Before it connects to a leader, a broker asks ZooKeeper where that is; what it has to send waits. Who is not
+    connected to ZooKeeper asks once it is.
     """
     return any(
         each.node in (node, "*")
         and each.since < seen.index
         and each.until_ns >= max(since_ns, seen.time_ns - _AFTER_NS)
-        for each in silences(ops)
+        for each in (*silences(ops), *_closed(ops))
     )
+
+
+@fact
+def _closed(ops: Sequence[Op]) -> list[Silence]:
+    """Return when nodes may have been without a connection to ZooKeeper, as theirs was closed."""
+    return [
+        Silence(closed.link[0], op.index, op.time_ns + _APART_NS)
+        for op, closed in events_of(ops, Close)
+        if closed.link[1] == _ZOOKEEPER
+    ]
 
 
 def waited(ops: Sequence[Op], node: str, since: Op, until: Op) -> bool:

@@ -65,7 +65,7 @@ class Lag:
         self._reigns: dict[tuple[str, TopicPartition], _Reign] = {}
 
     def look(self, name: str, state: State) -> None:
-        """Note which leaderships of a node have begun or ended, after a step that received a command."""
+        """Note which leaderships of a node have begun or ended, after a step that may have read of them."""
         for tp in self._tps:
             self._reign(name, tp, state)
 

@@ -269,6 +269,7 @@ class Oracles:
         for tp, text in self._due.wrong(name, event, state):
             self._overdue(name, tp, text)
         if isinstance(event, ZkAnswered):
+            self._lag.look(name, state)  # a broker that starts reads what it leads
             for tp, text in self._due.behind(name, state):
                 self._overdue(name, tp, text)
         elif isinstance(event, Received):

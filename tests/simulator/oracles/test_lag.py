@@ -12,7 +12,7 @@ from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.oracles.lag import Lag
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import patch, post, produce, replica_of, sentence_of, watched
-from tests.simulator.worlds import TP
+from tests.simulator.worlds import TP, WAIT_S
 
 LAG_MS = 100
 SETTINGS = {"replica_lag_ms_max": LAG_MS, "fetch_wait_ms_max": 20, "high_watermark_checkpoint_ms": 50}
@@ -66,6 +66,17 @@ def test_leader_that_takes_out_who_does_not_lag_is_named(monkeypatch: pytest.Mon
     patch(monkeypatch, isr, "_late", lambda *_: True)
     world.run(0.2)
     assert "A, leader of log-0, takes out" in sentence_of(oracles, Rule.DUE)
+
+
+def test_leadership_begins_when_its_broker_reads_of_it_at_its_start() -> None:
+    """No command tells it: whoever is silent has lagged since the reading, and not since the next tick."""
+    world, oracles = watched("hw", settings=SETTINGS)
+    for follower in "BC":
+        world.links.cut(follower, "A", close=True)
+    world.nodes["A"].kill()
+    world.nodes["A"].boot()
+    assert world.until(lambda: replica_of(world, "A").isr == (world.ids["A"],), WAIT_S)
+    assert "" == sentence_of(oracles, Rule.DUE)
 
 
 def asked_for_the_latest(monkeypatch: pytest.MonkeyPatch, name: str, broken: Any) -> str:
