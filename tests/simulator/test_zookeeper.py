@@ -373,6 +373,8 @@ def test_held_node_waits_while_others_are_served_and_its_session_lives(room: Roo
     room.settle(ms=TIMEOUT_MS / 2)
     b.ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
     room.settle(ms=10)
+    room.server.halt()
+    room.server.go_on()
     assert (None, 0) == (a.results(late), room.server.ended)
     room.server.release("A")
     room.settle(ms=10)
@@ -390,19 +392,3 @@ def test_what_a_held_node_asked_is_done_though_it_has_given_its_connection_up(ro
     ((node,),) = [a.results(found) or ()]
     assert isinstance(node, ZkNode)
     assert (b"1", [SESSION_FIRST]) == (node.data, a.sessions)
-
-
-def test_what_arrived_while_all_were_frozen_waits_on_for_a_held_node(room: Room, a: Someone) -> None:
-    b = Someone(room, "B")
-    room.settle()
-    room.server.hold("A")
-    room.server.halt()
-    late, soon = a.ask(ZkGet(path="/n")), b.ask(ZkGet(path="/n"))
-    room.settle()
-    room.server.go_on()
-    room.settle()
-    assert a.results(late) is None
-    assert b.results(soon)
-    room.server.release("A")
-    room.settle()
-    assert a.results(late)
