@@ -38,6 +38,7 @@ from targets.simulator.client import SimClient
 from targets.simulator.deleter import Deleter
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
+from targets.simulator.late_writes import LateWrites
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.mover import Mover
 from targets.simulator.node_clock import random_clocks
@@ -124,6 +125,7 @@ class SimEnvironment:
             if spec.scenario.further:
                 history.listeners.append(Remover(world, spec.seed, theirs, last_line).listen)
                 if not spec.scenario.upgrades:
+                    history.listeners.append(LateWrites(world, spec.seed, theirs, last_line).listen)
                     mine = list(dict.fromkeys(tp.topic for tp in theirs))
                     topics = list(dict.fromkeys(place.topic for place in spec.scenario.places))
                     limited = [*mine, *(topics if random_retention(spec.seed) else ())]

@@ -12,12 +12,13 @@ from typing import Final
 from harness.effect import Effect, Nature
 from harness.events import Injection, Step
 from harness.model import Op, OpType
-from targets.broker.core.zookeeper import CONTROLLER, ZkDelete
+from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, broker_path
 from targets.simulator.world import World
 
-# In place of a session: who writes to ZooKeeper by hand. And the fault of the schedules that does the same.
+# In place of a session: who writes to ZooKeeper by hand. And the faults of the schedules that do the same.
 OPERATOR: Final = 0
 DEPOSE: Final = "depose-controller"
+EXPIRE: Final = "expire"
 
 
 @dataclass(slots=True)
@@ -57,3 +58,16 @@ def depose_controller(world: World) -> None:
     if name is not None:
         note_fault(world, DEPOSE, name, Effect.OFFICE_LOST)
         world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), OPERATOR)
+
+
+def end_sessions(world: World, name: str) -> None:
+    """End all sessions of a node, as its expiry does; do nothing if it has none."""
+    for number in [each.number for each in world.zookeeper.sessions.values() if each.owner == name]:
+        note_registration_end(world, name, number)
+        world.zookeeper.expire(number)
+
+
+def note_registration_end(world: World, name: str, session: int) -> None:
+    """Record that a registration goes: the node may never hear that it was there, and need not report it."""
+    if world.zookeeper.session_of(broker_path(world.ids[name])) == session:
+        note_fault(world, EXPIRE, name, Effect.SESSION_ENDED)

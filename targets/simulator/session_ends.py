@@ -14,17 +14,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from harness import effect
 from harness.model import Op
 from targets.broker.core.events import Effect, Event, Received, Start
 from targets.broker.core.messages import CreatePartitionsRequest
-from targets.broker.core.zookeeper import broker_path
 from targets.simulator.clock import NS_PER_MS
-from targets.simulator.play_time import PlayTime, depose_controller, note_fault
+from targets.simulator.play_time import PlayTime, depose_controller, end_sessions, note_registration_end
 from targets.simulator.world import World
 from targets.simulator.zookeeper import Ending
 
-EXPIRE: Final = "expire"
 CALL: Final = "session ends"
 # How often a wide world has such ends, how many, and within which time.
 SHARE: Final = 0.6
@@ -112,9 +109,7 @@ class SessionEnds:
             depose_controller(self._world)
             return
         if chance.random() < FRESH_SHARE:
-            for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:
-                self._note(name, number)
-                zookeeper.expire(number)
+            end_sessions(self._world, name)
         self._end_within(name, ASKS_MAX, CONNECTIONS_SHARE)
 
     def _end_within(self, name: str, asks_max: int, connections_share: float) -> None:
@@ -128,14 +123,9 @@ class SessionEnds:
             depose_controller(self._world)
 
     def _on_ending(self, name: str, session: int) -> None:
-        self._note(name, session)
+        note_registration_end(self._world, name, session)
         process = self._world.nodes[name].process
         # What a process asked before it was killed may end its session while the next one has its own already.
         if process is not None and process.zookeeper.announced == session:
             self.ended += 1
             process.zookeeper.fall_behind()
-
-    def _note(self, name: str, session: int) -> None:
-        """Record that a registration goes: the node may never hear that it was there, and need not report it."""
-        if self._world.zookeeper.session_of(broker_path(self._world.ids[name])) == session:
-            note_fault(self._world, EXPIRE, name, effect.Effect.SESSION_ENDED)

@@ -85,6 +85,7 @@ class ZooKeeper:
         on_ending: called with the node and its session when that ends so.
         out: whether its servers are frozen: what arrives waits, and no session ends.
         electing: whether its servers have no leader: nobody is connected, and no session ends.
+        held: the nodes whose server is slow: what they ask waits, and their sessions live.
         ended: the number of ended sessions.
         dropped: the number of connections that ended within an ask.
     """
@@ -97,6 +98,7 @@ class ZooKeeper:
         self.on_ending: Callable[[str, int], None] = lambda _name, _session: None
         self.out = False
         self.electing = False
+        self.held: dict[str, None] = {}
         self.ended = 0
         self.dropped = 0
         self._clock = clock
@@ -104,7 +106,7 @@ class ZooKeeper:
         self._timeout_ns = session_timeout_ms * NS_PER_MS
         self._given = 0
         self._of_pipe: dict[int, int] = {}
-        # What arrived while it was out, in order: a frame, or None for the end of a connection.
+        # What waits, in the order in which it arrived: a frame, or None for the end of a connection.
         self._waiting: list[tuple[Pipe, Frame | None]] = []
 
     @property
@@ -115,14 +117,16 @@ class ZooKeeper:
     # --- from clients ----------------------------------------------------------------------------------------
     def on_frame(self, pipe: Pipe, _direction: int, frame: Frame) -> None:
         """Process a client's frame, or let it wait."""
-        if self.out:
+        session = self.sessions.get(self._of_pipe.get(pipe.number, 0))
+        if self.out or pipe.src in self.held:
             self._waiting.append((pipe, frame))
+            if session is not None and not self.out:
+                session.heard_ns = self._clock.now_ns
             return
         what, *rest = frame.body
         if what == CONNECT:
             self._connect(pipe, *rest)
             return
-        session = self.sessions.get(self._of_pipe.get(pipe.number, 0))
         if session is None:
             return  # its session has ended; the connection's end is in flight
         session.heard_ns = self._clock.now_ns
@@ -135,7 +139,7 @@ class ZooKeeper:
 
     def on_end(self, pipe: Pipe) -> None:
         """Keep the session; the connection's watches go."""
-        if self.out:
+        if self.out or pipe.src in self.held:
             self._waiting.append((pipe, None))
             return
         number = self._of_pipe.pop(pipe.number, 0)
@@ -216,11 +220,24 @@ class ZooKeeper:
         """Let the servers go on, with all that arrived; a new leader gives each session its whole time."""
         self.out = False
         self._renew()
+        self._resume()
+
+    def hold(self, name: str) -> None:
+        """Let what a node asks wait: the server that it is connected to is slow, and others serve the others."""
+        self.held[name] = None
+
+    def release(self, name: str) -> None:
+        """Let what a node has asked go on, in order, also what it asked on connections that it has given up."""
+        del self.held[name]
+        self._resume(also_of=name)
+
+    def _resume(self, *, also_of: str = "") -> None:
+        """Process what waits; what is still to wait does so in the same order."""
         waiting, self._waiting = self._waiting, []
         for pipe, frame in waiting:
             if frame is None:
                 self.on_end(pipe)
-            elif not pipe.over:
+            elif not pipe.over or pipe.src == also_of:
                 self.on_frame(pipe, 0, frame)
 
     def lose_leader(self) -> None:

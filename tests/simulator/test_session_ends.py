@@ -9,8 +9,8 @@ from targets.broker.core.events import ZkAnswered
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.zookeeper import CONTROLLER
 from targets.simulator.caller import Caller, Outcome
-from targets.simulator.play_time import depose_controller
-from targets.simulator.session_ends import EXPIRE, SessionEnds
+from targets.simulator.play_time import EXPIRE, depose_controller
+from targets.simulator.session_ends import SessionEnds
 from targets.simulator.world import World
 from targets.simulator.zookeeper import Ending
 from tests.simulator.test_administrator import LAST_LINE, step

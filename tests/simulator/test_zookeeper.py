@@ -362,3 +362,33 @@ def test_last_ask_before_its_connection_ends_is_done_and_not_answered_if_the_end
     assert [session] == a.sessions
     assert (ZkError.LOST,) == a.results(made)
     assert session == room.server.session_of("/mine")
+
+
+def test_held_node_waits_while_others_are_served_and_its_session_lives(room: Room, a: Someone) -> None:
+    """A server whose disk is slow has heard of the session before the request waits."""
+    b = Someone(room, "B")
+    room.settle()
+    room.server.hold("A")
+    late = a.ask(ZkMulti(ops=(ZkSet(path="/n", data=b"late", version=1),)))
+    room.settle(ms=TIMEOUT_MS / 2)
+    b.ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
+    room.settle(ms=10)
+    room.server.halt()
+    room.server.go_on()
+    assert (None, 0) == (a.results(late), room.server.ended)
+    room.server.release("A")
+    room.settle(ms=10)
+    assert ((ZkDone(),), b"late") == (a.results(late), room.server.tree.nodes["/n"].data)
+
+
+def test_what_a_held_node_asked_is_done_though_it_has_given_its_connection_up(room: Room, a: Someone) -> None:
+    room.server.hold("A")
+    lost = a.ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
+    room.settle(ms=2 / 3 * TIMEOUT_MS + 100)
+    found = a.ask(ZkGet(path="/n"))
+    assert ((ZkError.LOST,), b"0") == (a.results(lost), room.server.tree.nodes["/n"].data)
+    room.server.release("A")
+    room.settle(ms=TIMEOUT_MS)
+    ((node,),) = [a.results(found) or ()]
+    assert isinstance(node, ZkNode)
+    assert (b"1", [SESSION_FIRST]) == (node.data, a.sessions)
