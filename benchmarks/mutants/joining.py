@@ -322,7 +322,7 @@ MUTANTS: Final = (
         category=Category.MANY,
         sentence="Of the elections that an operator asks for only the first takes place.",
         breaks="Kafka's PreferredReplicaElection: every partition that the node lists",
-        edits=(('for one in raw["elections"]}', 'for one in raw["elections"][:1]}'),),
+        edits=(("for one in elections}", "for one in elections[:1]}"),),
     ),
     Mutant(
         name="elections-go-with-the-moves",
@@ -351,6 +351,11 @@ MUTANTS: Final = (
         category=Category.PROTOCOL,
         sentence="The preferred replica is the one with the smallest id, not the first assigned.",
         breaks="V3 B (init_leaders): the first live replica in the order of the assignment",
-        edits=(("brokers = tuple(int(broker) for broker in found)", "brokers = tuple(sorted(map(int, found)))"),),
+        edits=(
+            (
+                "return tuple(whole_number(broker) for broker in found)",
+                "return tuple(sorted(whole_number(broker) for broker in found))",
+            ),
+        ),
     ),
 )

@@ -23,15 +23,16 @@ TESTS: Final = "tests"
 # A docstring's `Source:` entry, up to the next blank line, the next entry or the end.
 _ENTRY: Final = re.compile(r"^Source:\s*(.*?)(?=\n\s*\n|\n[A-Z]\w+:|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED: Final = re.compile(r'"[^"]*"')
-_V3: Final = "Kafka Replication Design V3"
+V3: Final = "Kafka Replication Design V3"
 _TLA: Final = "TLA+ specification"
-_MENTION: Final = re.compile(rf"KIP-\d+|KAFKA-\d+|{_V3}|{re.escape(_TLA)}|\b[A-Z]\w+Test\b")
+_MENTION: Final = re.compile(rf"KIP-\d+|KAFKA-\d+|{V3}|{re.escape(_TLA)}|\b[A-Z]\w+Test\b")
 # The end of a section; a dot within a name or a number does not end it.
 _STOP: Final = re.compile(r"[:;(]|\.(?=\s|$)")
 # The sections of KIP-101 that a citation may name; any other text after its name is prose.
 _PART: Final = re.compile(
     r"(?:steps? )?(?P<step>\d(?:\.\d)*)|(?:the )?(?P<footnote>footnote to step 3)|"
-    r"(?P<section>(?:Scenario|Request Semantics) \d|[A-Z][a-z]+(?: [A-Z][a-z]+)*|returning leaders|"
+    r"(?P<section>(?:Scenario|Request Semantics) \d|Maintaining the LeaderEpochSequenceFile|"
+    r"[A-Z][a-z]+(?: [A-Z][a-z]+)*|returning leaders|"
     r"compatibility|migration)"
 )
 
@@ -40,7 +41,7 @@ OTHER_KIPS: Final = "Other KIPs"
 ISSUES: Final = "Issues of Apache Kafka"
 THEIR_TESTS: Final = "Apache Kafka's tests"
 REST: Final = "Code, documentation, and what was found here"
-DOCUMENTS: Final = (KIP_101, _V3, OTHER_KIPS, ISSUES, THEIR_TESTS, _TLA, REST)
+DOCUMENTS: Final = (KIP_101, V3, OTHER_KIPS, ISSUES, THEIR_TESTS, _TLA, REST)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -115,9 +116,18 @@ def _sections(name: str, rest: str) -> list[tuple[str, str]]:
         return [(OTHER_KIPS, name)]
     if name.startswith("KAFKA-"):
         return [(ISSUES, name)]
-    if name == _V3:
-        return [(_V3, re.sub(r" and .*", "", rest) if "Kafka" in rest else rest)]
+    if name == V3:
+        return [(V3, point) for point in _points(re.sub(r" and .*", "", rest) if "Kafka" in rest else rest)]
     return [(name, "")] if name == _TLA else [(THEIR_TESTS, name)]
+
+
+def _points(text: str) -> list[str]:
+    """Return the points of V3 that a citation names: "D 1 and 2" is D 1 and D 2."""
+    found: list[str] = []
+    for part in re.split(r",? and |, ", text):
+        letter = re.match(r"\D*", found[-1])[0] if found and part[:1].isdigit() else ""  # type: ignore[index]
+        found.append(letter + part)
+    return found
 
 
 def _upto_stop(text: str) -> str:

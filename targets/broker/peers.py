@@ -248,7 +248,9 @@ class Peers:
                 _, lane.protocol = await loop.create_connection(
                     lambda: Outbound(client_id, self._rows, self._post, lambda: self._forget(key, lane)), *address
                 )
-        except (OSError, TimeoutError):
+        except (OSError, TimeoutError, ValueError) as error:
+            # ValueError: a host that no name can be, as of a registration that somebody wrote by hand.
+            log.debug("broker %d at %s:%d: %r", key[0], *address, error)
             self._fail(key, lane)
             return
         waiting, lane.waiting = lane.waiting, []

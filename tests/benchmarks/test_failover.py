@@ -94,6 +94,7 @@ def test_each_way_has_its_own_number_of_writes_under_way(way: str, sent: int) ->
 
 @pytest.mark.slow
 def test_real_failover_moves_every_leader_in_few_writes() -> None:
+    """Source: Kafka Replication Design V3, discussion 1."""
     said: list[str] = []
     batched = measure(peer_of(BATCHED, profile=False), 20, "all", said.append, None)
     assert (20, "all", BATCHED) == (batched.moved, batched.led, batched.peer)

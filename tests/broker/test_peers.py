@@ -187,8 +187,8 @@ class Cluster:
         await turns()
         return wire
 
-    async def refuses(self, number: int) -> None:
-        self.loop.connecting[number][2].set_exception(ConnectionRefusedError())
+    async def refuses(self, number: int, why: Exception | None = None) -> None:
+        self.loop.connecting[number][2].set_exception(why or ConnectionRefusedError())
         await turns()
 
 
@@ -228,11 +228,14 @@ def test_two_channels_and_two_brokers_are_connections_of_their_own() -> None:
     play(story)
 
 
-def test_refused_connection_answers_none_and_is_tried_anew_by_the_next_question() -> None:
+@pytest.mark.parametrize(
+    "why", [ConnectionRefusedError(), UnicodeError("label too long")], ids=["nobody listens", "no name of a host"]
+)
+def test_refused_connection_answers_none_and_is_tried_anew_by_the_next_question(why: Exception) -> None:
     async def story(loop: Loop) -> None:
         cluster = Cluster(loop)
         await cluster.asks(2, "fetcher", 1, 2)
-        await cluster.refuses(0)
+        await cluster.refuses(0, why)
         assert [Answered(tag=tag, response=None) for tag in (1, 2)] == cluster.events
         await cluster.asks(2, "fetcher", 3)
         wire = await cluster.connects(1)

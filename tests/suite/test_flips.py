@@ -37,7 +37,7 @@ def test_truncating_to_the_high_watermark_again_brings_the_old_bugs_back(play_on
 
 @pytest.mark.parametrize("scenario", keep(RESUME_BACK, "kip101-3"))
 def test_leader_that_resumes_its_epoch_diverges_inside_it(play_one: PlayOne, scenario: str) -> None:
-    """Source: KIP-101, returning leaders; Kafka Replication Design V3, E.3.2."""
+    """Source: KIP-101, returning leaders; Kafka Replication Design V3, E 3.2."""
     played = play_one(scenario, "kip101", "returning_leader=resumes", name="-resume-back")
     cell = judged(played)
     assert RESUME_BACK[scenario] == cell.found

@@ -7,11 +7,10 @@ Source:  Kafka Replication Design V3, Paths 3.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from targets.broker.core.zookeeper import MISREAD, misread
+from targets.broker.core.zookeeper import LONG_MAX, MISREAD, misread, whole_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +72,13 @@ def decode_topic(data: bytes) -> Assignment:
     """
     try:
         raw: dict[str, Any] = json.loads(data)
-        replicas = {int(p): brokers_of(of) for p, of in raw["partitions"].items()}
-        if any(partition < 0 for partition in replicas):
-            raise ValueError("a negative number")
+        replicas = {whole_number(int(p)): brokers_of(of) for p, of in raw["partitions"].items()}
         moves = {
             int(p): Move(origin=brokers_of(move["from"]), target=brokers_of(move["to"]))
             for p, move in raw.get("moves", {}).items()
         }
-        ids, once = {int(p): int(own) for p, own in raw.get("ids", {}).items()}, int(raw.get("once", 0))
+        ids = {int(p): whole_number(own, LONG_MAX) for p, own in raw.get("ids", {}).items()}
+        once = whole_number(raw.get("once", 0))
     except MISREAD as error:
         raise misread(data, 'partitions, {"0": [1, 2]}', error) from error
     return Assignment(
@@ -91,12 +89,11 @@ def decode_topic(data: bytes) -> Assignment:
     )
 
 
-def brokers_of(found: Iterable[Any]) -> tuple[int, ...]:
-    """Return the brokers of a list as it was read; raise ValueError if one of them cannot be."""
-    brokers = tuple(int(broker) for broker in found)
-    if any(broker < 0 for broker in brokers):
-        raise ValueError("a negative number")
-    return brokers
+def brokers_of(found: Any) -> tuple[int, ...]:
+    """Return the brokers of a list as it was read; raise ValueError if there is no such list of them."""
+    if not isinstance(found, list):
+        raise ValueError(f"{str(found)[:30]}, expected a list of brokers")
+    return tuple(whole_number(broker) for broker in found)
 
 
 def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:

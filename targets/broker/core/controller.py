@@ -115,8 +115,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         _read_failed(core)
         return
     count = len(continuation.brokers)
-    pairs = zip(continuation.brokers, results[:count], strict=True)
-    live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
+    live = readable.read_live(core, continuation.brokers, results[:count])
     assignments: dict[TopicPartition, tuple[int, ...]] = {}
     topics: list[tuple[str, int, int]] = []
     moves: dict[TopicPartition, Move] = {}
@@ -129,7 +128,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         moves |= {TopicPartition(topic, partition): move for partition, move in assigned.moves.items()}
         ids |= {TopicPartition(topic, partition): own for partition, own in assigned.ids.items()}
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
-    wishes = decode_wishes(None if asked is None else asked.data)
+    wishes = readable.read_wishes(core, asked)
     if asked is not None and wishes.moves:
         write = reassignment.taking(core, asked, there)
         core.ask(AwaitWishesTaken(office=continuation.office), write)

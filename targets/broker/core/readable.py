@@ -15,9 +15,12 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.settings import SettingError, topic_config
 from targets.broker.core.state import Core, TopicConfig
+from targets.broker.core.wishes import Wishes, decode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
+    ELECTIONS,
+    INT_MAX,
     PRODUCER_IDS,
     NodeError,
     PartitionState,
@@ -72,6 +75,12 @@ def read_registration(core: Core, broker: int, node: ZkNode) -> Registration | N
     return _read(core, broker_path(broker), node, lambda found: decode_registration(found.data))
 
 
+def read_live(core: Core, brokers: Iterable[int], results: Iterable[ZkResult]) -> tuple[tuple[int, int], ...]:
+    """Return the brokers that are there, each with its registration's czxid; one that says not where is not."""
+    nodes = ((broker, node) for broker, node in zip(brokers, results, strict=True) if isinstance(node, ZkNode))
+    return tuple((broker, node.czxid) for broker, node in nodes if read_registration(core, broker, node))
+
+
 def read_block_end(core: Core, node: ZkNode) -> int | None:
     """Return the last id of the newest block of producers' ids, None if the node holds something else."""
     return _read(core, PRODUCER_IDS, node, lambda found: decode_block_end(found.data))
@@ -89,6 +98,15 @@ def read_config(core: Core, topic: str, node: ZkNode) -> TopicConfig | None:
     return _read(core, config_path(topic), node, decode)
 
 
+def read_wishes(core: Core, node: ZkNode | None) -> Wishes:
+    """Return what an operator asks for, nothing if there is no node; what cannot be read of it is named."""
+    wrong: list[str] = []
+    wishes = decode_wishes(None if node is None else node.data, wrong)
+    if node is not None and wrong:
+        _name(core, ELECTIONS, node.mzxid, f"{node.data[:80]!r}: {'; '.join(wrong)}")
+    return wishes
+
+
 def read_number(core: Core, path: str, node: ZkNode) -> int | None:
     """Return the number that a node holds, None if it holds something else."""
     return _read(core, path, node, lambda found: decode_number(found.data))
@@ -98,11 +116,17 @@ def broker_ids(core: Core, names: Iterable[str]) -> tuple[int, ...]:
     """Return the ids of the registrations with these names."""
     found = []
     for name in names:
-        if name.isascii() and name.isdecimal() and str(int(name)) == name:
+        if is_broker_id(name):
             found.append(int(name))
         else:
             _name(core, f"{BROKER_IDS}/{name}", 0, "expected a broker's id, as 1")
     return tuple(found)
+
+
+def is_broker_id(name: str) -> bool:
+    """Return True for the name of a registration: a number that a message has a place for."""
+    is_number = name.isascii() and name.isdecimal() and len(name) <= len(str(INT_MAX))
+    return is_number and str(int(name)) == name and int(name) <= INT_MAX
 
 
 def topic_names(core: Core, names: Iterable[str], below: str = BROKER_TOPICS) -> tuple[str, ...]:

@@ -66,17 +66,27 @@ def encode_wishes(wishes: Wishes) -> bytes:
     return json.dumps(raw).encode()
 
 
-def decode_wishes(data: bytes | None) -> Wishes:
-    """Decode the operator's node, None for no node; what cannot be read in it is not asked for."""
+def decode_wishes(data: bytes | None, wrong: list[str] | None = None) -> Wishes:
+    """
+    Decode the operator's node, None for no node; what cannot be read in it is not asked for.
+
+    Args:
+        wrong: what could not be read is added to it.
+    """
+    wrong = [] if wrong is None else wrong
     try:
-        raw: Any = json.loads(data or b"")
-    except MISREAD:
+        raw: Any = json.loads(data or b"{}")
+        elections = raw.get("elections", [])
+    except MISREAD as error:
+        wrong.append(f"expected JSON with elections, moves, leaving or removals ({type(error).__name__})")
         return Wishes()
     return Wishes(
-        elections=_read({}, lambda: {_tp(one): int(one["leader"]) for one in raw["elections"]}),
-        moves=_read({}, lambda: {_tp(one): brokers_of(one["replicas"]) for one in raw.get("moves", ())}),
-        leaving=_read(frozenset(), lambda: frozenset(brokers_of(raw.get("leaving", ())))),
-        removals=_read((), lambda: tuple(_tp(one) for one in raw.get("removals", ()))),
+        elections=_read(wrong, "elections", {}, lambda: {_tp(one): int(one["leader"]) for one in elections}),
+        moves=_read(
+            wrong, "moves", {}, lambda: {_tp(one): brokers_of(one["replicas"]) for one in raw.get("moves", [])}
+        ),
+        leaving=_read(wrong, "leaving", frozenset(), lambda: frozenset(brokers_of(raw.get("leaving", [])))),
+        removals=_read(wrong, "removals", (), lambda: tuple(_tp(one) for one in raw.get("removals", []))),
     )
 
 
@@ -104,8 +114,9 @@ def _tp(raw: Mapping[str, Any]) -> TopicPartition:
     return TopicPartition(str(raw["topic"]), int(raw["partition"]))
 
 
-def _read(none: T, read: Callable[[], T]) -> T:
+def _read(wrong: list[str], kind: str, none: T, read: Callable[[], T]) -> T:
     try:
         return read()
-    except MISREAD:
+    except MISREAD as error:
+        wrong.append(f"{kind}: {type(error).__name__}: {str(error)[:80]}")
         return none

@@ -26,6 +26,12 @@ ELECTIONS: Final = "/admin/elections"
 CONFIG: Final = "/config"
 CONFIG_TOPICS: Final = "/config/topics"
 PRODUCER_IDS: Final = "/latest_producer_id_block"
+# The largest numbers that a message between brokers has a place for.
+INT_MAX: Final = 2**31 - 1
+LONG_MAX: Final = 2**63 - 1
+HOST_CHARACTERS_MAX: Final = 255
+PORT_MAX: Final = 65_535
+_NOBODY: Final = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +160,18 @@ class NodeError(ValueError):
 MISREAD = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
+def whole_number(found: object, most: int = INT_MAX, least: int = 0) -> int:
+    """
+    Return a number as it was read from JSON.
+
+    Raises:
+        ValueError: it is none, or no message between brokers has a place for it: whoever tells it would end.
+    """
+    if type(found) is not int or not least <= found <= most:
+        raise ValueError(f"{str(found)[:30]}, expected a whole number from {least} to {most}")
+    return found
+
+
 def broker_path(broker_id: int) -> str:
     """Return the path of a broker's registration."""
     return f"{BROKER_IDS}/{broker_id}"
@@ -247,9 +265,12 @@ def decode_state(node: ZkNode) -> PartitionState:
 @lru_cache(maxsize=256)
 def _read_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int]:
     raw: dict[str, Any] = json.loads(data)
-    isr = tuple(int(member) for member in raw["ISR"])
-    topic_id = int(raw.get("topic_id", NO_TOPIC_ID))
-    return int(raw["leader"]), int(raw["leader_epoc"]), isr, int(raw["controller_epoch"]), topic_id
+    isr = tuple(whole_number(member) for member in raw["ISR"])
+    topic_id = whole_number(raw.get("topic_id", NO_TOPIC_ID), LONG_MAX)
+    leader = whole_number(raw["leader"], least=_NOBODY)
+    # There is a next epoch after each.
+    leader_epoch = whole_number(raw["leader_epoc"], INT_MAX - 1)
+    return leader, leader_epoch, isr, whole_number(raw["controller_epoch"]), topic_id
 
 
 def misread(data: bytes, expected: str, error: Exception) -> NodeError:
@@ -259,15 +280,15 @@ def misread(data: bytes, expected: str, error: Exception) -> NodeError:
 
 def decode_number(data: bytes) -> int:
     """
-    Decode a node that holds a number: an epoch, a broker's id.
+    Decode a node that holds a number: an epoch after which there is another, a broker's id.
 
     Raises:
         NodeError: the node holds something else.
     """
     try:
-        return int(data)
+        return whole_number(int(data), INT_MAX - 1)
     except ValueError as error:
-        raise NodeError(f"{data[:80]!r}: expected a number") from error
+        raise NodeError(f"{data[:80]!r}: expected a whole number from 0 to {INT_MAX - 1}") from error
 
 
 def encode_config(given: Mapping[str, str]) -> bytes:
@@ -350,12 +371,20 @@ def decode_registration(data: bytes) -> Registration:
     """
     try:
         raw: dict[str, Any] = json.loads(data)
+        internal_host, internal_port = raw["internal"]
         return Registration(
             node=str(raw["node"]),
-            host=str(raw["host"]),
-            port=int(raw["port"]),
-            internal_host=str(raw["internal"][0]),
-            internal_port=int(raw["internal"][1]),
+            host=_host(raw["host"]),
+            port=whole_number(raw["port"], PORT_MAX, 1),
+            internal_host=_host(internal_host),
+            internal_port=whole_number(internal_port, PORT_MAX, 1),
         )
-    except (*MISREAD, IndexError) as error:
+    except MISREAD as error:
         raise misread(data, "node, host, port and internal", error) from error
+
+
+def _host(found: object) -> str:
+    """Return a host as a message can name it."""
+    if not (isinstance(found, str) and found.isascii() and 0 < len(found) <= HOST_CHARACTERS_MAX):
+        raise ValueError(f"{str(found)[:30]!a}, expected a host of 1 to {HOST_CHARACTERS_MAX} characters of ASCII")
+    return found

@@ -73,7 +73,7 @@ def elect(bench: Bench, leader: int) -> list[Effect]:
 
 
 def test_one_request_to_one_broker_is_in_flight_and_what_is_decided_meanwhile_goes_in_the_next() -> None:
-    """Source: Kafka Replication Design V3, A.4 "we can put multiple commands in one RPC"; optimizations 1."""
+    """Source: Kafka Replication Design V3, A 4 and optimizations 1: "multiple commands in one RPC"."""
     bench = controller_of(2)
     assert said(bench, create(bench, "a", 2)) == [(2, "a")]
     assert said(bench, create(bench, "b", 2)) == []

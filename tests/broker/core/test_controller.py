@@ -52,7 +52,7 @@ def decided(cluster: Cluster) -> tuple[int, int, tuple[int, ...]]:
 
 # --- election of the controller ----------------------------------------------------------------------------
 def test_first_broker_takes_office_and_every_broker_watches() -> None:
-    """Source: Kafka Replication Design V3, D 1 and 2."""
+    """Source: Kafka Replication Design V3, Paths 1 and D 1 and 2."""
     cluster = Cluster(brokers=(3, 1, 2))
     assert (cluster.controller, cluster.in_office) == (3, [3])
     assert cluster.zk.nodes[CONTROLLER_EPOCH].data == b"1"
@@ -260,7 +260,7 @@ def test_reading_that_outlives_its_office_decides_nothing() -> None:
 
 # --- on_broker_change --------------------------------------------------------------------------------------
 def test_leader_that_died_is_followed_by_a_live_member_of_the_isr() -> None:
-    """Source: Kafka Replication Design V3, A 3.2 to 4: "a new epoc (increase current epoc by 1)"."""
+    """Source: Kafka Replication Design V3, A 1, 3.2, 3.3 and 4: "a new epoc (increase current epoc by 1)"."""
     cluster = cluster_of(replicas=(1, 2, 3))
     cluster.crash(1)
     assert decided(cluster) == (2, 1, (2, 3))
@@ -310,7 +310,7 @@ def test_unclean_election_takes_any_replica_and_says_so() -> None:
 
 # --- new and deleted topics --------------------------------------------------------------------------------
 def test_new_partition_gets_its_first_leader_and_all_live_replicas_as_isr() -> None:
-    """Source: Kafka Replication Design V3, B, init_leaders."""
+    """Source: Kafka Replication Design V3, on_topic_change 1, init_leaders 1.1, 1.2 and 2."""
     cluster = cluster_of(replicas=(2, 1))
     assert (decided(cluster), cluster.roles()) == ((2, 0, (2, 1)), {2: (L, 0), 1: (F, 0)})
     assert cluster.state().controller_epoch == 1

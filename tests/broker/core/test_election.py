@@ -41,7 +41,7 @@ def test_broker_change_elects_from_the_live_isr(
     expected: tuple[int, tuple[int, ...]] | None,
     protocol: str,
 ) -> None:
-    """Source: Kafka Replication Design V3, A, on_broker_change 3.2 and 3.3 (epoch + 1 on every write)."""
+    """Source: Kafka Replication Design V3, A 3.2 and 3.3 (epoch + 1 on every write)."""
     found = decide(before, (1, 2, 3), live, set(), PROTOCOLS[protocol], unclean_election=unclean)
     if expected is None:
         assert found is None

@@ -268,7 +268,7 @@ def test_high_watermark_follows_the_leaders_as_far_as_the_log_reaches() -> None:
 
 
 def test_fetches_again_at_once_from_its_new_end() -> None:
-    """Source: Kafka Replication Design V3, G: "advance offset in ReplicaFetchRequest"."""
+    """Source: Kafka Replication Design V3, G and ReplicaFetchRequest: "advance offset in ReplicaFetchRequest"."""
     bench, _ = following("hw", log_of((-1, 1)), high_watermark=1)
     effects = bench.answer(fetched(batch(2, base=1)))
     assert [fetch_offset(send) for send in bench.sent(effects)] == [3]

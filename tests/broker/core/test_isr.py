@@ -32,7 +32,10 @@ def caught_up_ms(bench: Bench, follower: int) -> int:
 # --- Kafka's own numbers -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_i1_follower_joins_the_isr_when_it_reaches_the_high_watermark(protocol: str) -> None:
-    """Source: Kafka PartitionTest, testIsrExpansion (I1), for a leader that writes the ISR itself."""
+    """
+    Source:  Kafka Replication Design V3, maybe_change_ISR;
+             Kafka PartitionTest, testIsrExpansion (I1), for a leader that writes the ISR itself.
+    """
     bench = leader_of(10, isr=(1,), rules=protocol)
     assert bench.replica.high_watermark == 10
     bench.request(fetch(3, replica=2))
@@ -73,7 +76,10 @@ def test_i3_follower_joins_the_isr_past_the_epochs_start_by_rule(protocol: str) 
 
 
 def test_i4_isr_shrinks_when_a_follower_was_not_caught_up_for_too_long() -> None:
-    """Source: Kafka PartitionTest, testMaybeShrinkIsr (I4): HW 0 until the write succeeds, then 10."""
+    """
+    Source:  Kafka Replication Design V3, maybe_change_ISR;
+             Kafka PartitionTest, testMaybeShrinkIsr (I4): HW 0 until the write succeeds, then 10.
+    """
     bench = leader_of(10, isr=THREE)
     bench.request(fetch(10, replica=2))
     bench.pass_ms(15_000)
@@ -124,7 +130,10 @@ def test_i10_follower_is_caught_up_only_when_it_fetches_at_the_end() -> None:
 
 @pytest.mark.parametrize("behind", [1, None], ids=["I13 stuck", "I14 no fetch at all"])
 def test_i13_i14_follower_that_stands_still_leaves_the_isr(behind: int | None) -> None:
-    """Source: Kafka IsrExpirationTest (I13, I14): lag limit 100 ms, 150 ms pass."""
+    """
+    Source:  Kafka Replication Design V3, maybe_change_ISR;
+             Kafka IsrExpirationTest (I13, I14): lag limit 100 ms, 150 ms pass.
+    """
     bench = leader_of(10, isr=(1, 2), lag_ms=100)
     if behind is not None:
         bench.request(fetch(10 - behind, replica=2))

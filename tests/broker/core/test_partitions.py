@@ -15,6 +15,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.zookeeper import leader_and_isr_path, topic_path
 from tests.broker.core.cluster import Cluster
+from tests.broker.core.test_reassignment import Mortal
 
 OK = ErrorCode.NONE
 TOPIC = "t"
@@ -55,6 +56,37 @@ def test_partitions_are_added_led_and_followed(protocol: str) -> None:
         tp = TopicPartition(TOPIC, partition)
         assert leader_and_isr_path(tp) in cluster.zk.nodes
         assert "leader" == cluster.replica(leader, tp).role.value
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip380"])
+def test_next_controller_begins_what_was_added_whenever_the_last_one_dies(protocol: str) -> None:
+    """
+    Between the write of the topic and that of the states of its new partitions nobody leads them.
+
+    Source:  Kafka Replication Design V3, D 8.
+    """
+    added = deaths = 0
+    for things in range(1, 100):
+        cluster = Cluster(protocol, brokers=(3, 1, 2), bench=Mortal)
+        cluster.create(replicas=(1, 2))
+        controller = cluster.benches[3]
+        assert isinstance(controller, Mortal)
+        controller.left = things
+        request = CreatePartitionsRequest(topics=(more(3, (2, 1), (1, 2)),), timeout_ms=1_000)
+        cluster.ask(3, request)
+        if controller.left > 0:
+            break
+        deaths += 1
+        cluster.crash(3)
+        cluster.pass_ms(2_000)
+        there = replicas_of(cluster)
+        added += len(there) > 1
+        led = {tp: cluster.state(TopicPartition(TOPIC, tp)).leader for tp in there}
+        assert led == ({0: 1} if len(there) == 1 else {0: 1, 1: 2, 2: 1})
+        assert all(
+            cluster.replica(broker, TopicPartition(TOPIC, tp)).role.value == "leader" for tp, broker in led.items()
+        )
+    assert added >= 3 and deaths > added, "it dies before the request is written, and everywhere after"
 
 
 def test_broker_places_them_beside_those_that_are_there() -> None:

@@ -9,7 +9,13 @@ import pytest
 
 from targets.broker.core import sequences
 from targets.broker.core.log_port import LeoAfterCut
-from targets.broker.core.messages import Batch, ErrorCode, ListOffsetsResponse, ListOffsetsResult
+from targets.broker.core.messages import (
+    Batch,
+    ErrorCode,
+    ListOffsetsResponse,
+    ListOffsetsResult,
+    OffsetForLeaderEpochRequest,
+)
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.limits import Limits
 from tests.broker.core.asks import (
@@ -139,14 +145,18 @@ def test_what_recovery_found_in_the_log_is_known_after_a_start() -> None:
     assert [give(bench, sent(0, 3)), give(bench, sent(3))] == [[(OK, 1)], [(OK, 4)]]
 
 
-def test_follower_that_becomes_leader_knows_what_it_copied() -> None:
+@pytest.mark.parametrize("protocol", WITH)
+def test_follower_that_becomes_leader_knows_what_it_copied(protocol: str) -> None:
     """Source: KIP-98: the state is in the log, so that a new leader has it."""
-    bench = registered("hw", high_watermark=0)
-    bench.broker.state.config = replace(bench.broker.state.config, rules=PROTOCOLS["kip101"])
+    bench = registered(protocol, high_watermark=0)
     bench.command(leader=2, epoch=1, isr=(1, 2), replicas=(1, 2))
+    if isinstance(bench.sent()[-1].request, OffsetForLeaderEpochRequest):
+        bench.answer(ends_at(0, epoch=0))
     bench.answer(fetch_answer(sent(0, 2), high_watermark=0))
+    assert 2 == bench.replica.log.end_offset
     lead(bench, epoch=2)
     assert [give(bench, sent(0, 2)), give(bench, sent(2))] == [[(OK, 0)], [(OK, 2)]]
+    assert 3 == bench.replica.log.end_offset
 
 
 def test_what_a_truncation_removed_may_be_sent_again() -> None:

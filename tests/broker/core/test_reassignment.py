@@ -1,7 +1,7 @@
 """
 Partitions that are moved to other replicas: what is written when, who leads meanwhile, and whoever dies.
 
-Source:  Kafka Replication Design V3, F (on_partitions_reassigned, Reassignment Agent); KIP-455.
+Source:  Kafka Replication Design V3, Paths 5, F 1 and 2 (on_partitions_reassigned, Reassignment Agent); KIP-455.
 """
 
 from __future__ import annotations
@@ -46,7 +46,11 @@ def test_partition_moves_to_other_replicas_with_its_records(protocol: str, targe
 
 
 def test_leadership_moves_only_once_the_whole_new_set_is_in_sync() -> None:
-    """V3 F, 3.2: "if ISR == AR+RAR // this means that all replicas have caught up"."""
+    """
+    V3 F, 3.2: "if ISR == AR+RAR // this means that all replicas have caught up".
+
+    Source:  Kafka Replication Design V3, F 3.
+    """
     cluster = cluster_of()
     cluster.hold(4, 1, FetchRequest)
     assert OK is alter(cluster, 3, 4)
@@ -96,7 +100,11 @@ class Mortal(Bench):
 @pytest.mark.parametrize("protocol", ["hw", "kip101", "kip320", "kip380"])
 @pytest.mark.parametrize("target", [(3, 4), (2, 3)])
 def test_next_controller_goes_on_whenever_the_last_one_dies(protocol: str, target: tuple[int, ...]) -> None:
-    """V3 F stops the old replicas before it writes the assignment: a death between the two would leave neither."""
+    """
+    V3 F stops the old replicas before it writes the assignment: a death between the two would leave neither.
+
+    Source:  Kafka Replication Design V3, D 7.
+    """
     moved, deaths = 0, 0
     for things in range(1, 200):
         cluster = cluster_of(protocol, bench=Mortal)

@@ -181,7 +181,11 @@ def test_partition_that_is_being_moved_goes_wherever_it_is() -> None:
 
 @pytest.mark.parametrize("protocol", ["hw", "kip101", "kip320", "kip380"])
 def test_next_controller_ends_it_whenever_the_last_one_dies(protocol: str) -> None:
-    """V3 stops the replicas before it writes: a death between the two would leave what nobody has."""
+    """
+    V3 stops the replicas before it writes: a death between the two would leave what nobody has.
+
+    Source:  Kafka Replication Design V3, D 9.
+    """
     removed = deaths = 0
     for things in range(1, 100):
         cluster = cluster_of(protocol, bench=Mortal)

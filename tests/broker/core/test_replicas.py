@@ -101,7 +101,7 @@ def test_command_for_a_partition_that_is_not_assigned_here_is_refused() -> None:
 
 
 def test_follower_becomes_leader_and_nothing_of_the_old_leader_is_appended_any_more() -> None:
-    """Source: Kafka Replication Design V3, C, becomeLeader: "no more messages from the old leader"."""
+    """Source: Kafka Replication Design V3, C 2.1 and becomeLeader: "no more messages from the old leader"."""
     bench = Bench()
     bench.command(leader=2, epoch=0)
     fetching = bench.sent()[-1]

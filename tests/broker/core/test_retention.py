@@ -69,6 +69,15 @@ def test_file_that_is_not_committed_stays(lead: bool) -> None:
     assert [(0, 2, "retention-size")] == look(bench)
 
 
+def test_newest_file_that_is_not_committed_stays_however_old_it_is() -> None:
+    """No other file is begun for it: what the newest one holds may still be cut."""
+    bench = holding(retention_ms=1_000, committed=2)
+    log = bench.replica.log
+    assert isinstance(log, MemoryLog)
+    assert [(0, 2, "retention-time")] == look(bench, 10**6)
+    assert (0, 5) == (log.rolls, log.end_offset)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_file_that_is_not_committed_goes_where_a_release_let_it(protocol: str) -> None:
     bench = holding(protocol, retention_bytes=1, committed=2)

@@ -72,6 +72,7 @@ def wait_of(send: Send) -> int:
 # --- one request ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_partitions_of_one_leader_ask_and_fetch_together(protocol: str) -> None:
+    """Source: Kafka Replication Design V3, discussion 8."""
     bench, (question,) = following(protocol, A, B, C, spans=[(5, 3)])
     assert (named(question), asked([question]), question.channel) == ([A, B, C], [5, 5, 5], QUESTIONS)
     (send,) = bench.sent(bench.answer(ends(question, 3, 5)))

@@ -81,7 +81,7 @@ ANSWERS: list[tuple[str, Scenario, dict[str, int]]] = [
 @pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case[0])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_follower_cuts_where_the_scenario_says(case: tuple[str, Scenario, dict[str, int]], protocol: str) -> None:
-    """Source: KIP-101, Scenarios 1 and 2 and its appendix; KAFKA-6361; KAFKA-7415."""
+    """Source: KIP-101, Scenario 1, Scenario 2, Appendix; KAFKA-6361; KAFKA-7415."""
     _, scenario, expected = case
     assert expected[protocol] == play(scenario, protocol).cuts(2)[-1]
 

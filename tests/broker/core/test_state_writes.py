@@ -73,6 +73,7 @@ def lose_leader(bench: Bench) -> list[ZkMulti]:
 
 
 def test_failover_of_many_partitions_is_one_write_with_one_check_of_the_controllers_epoch() -> None:
+    """Source: Kafka Replication Design V3, discussion 1."""
     (multi,) = lose_leader(bench := controller_of_many())
     assert MANY == sum(isinstance(part, ZkSet) for part in multi.ops)
     assert [0] == [at for at, part in enumerate(multi.ops) if part.path == CONTROLLER_EPOCH]
@@ -141,7 +142,7 @@ def test_refused_multi_of_states_that_were_not_read_for_it_is_decided_anew_from_
 
 
 def test_reading_takes_only_the_states_that_may_have_changed() -> None:
-    """Kafka Replication Design V3, A 3.1, reads "the current ISR of P": a conditional write needs no reading."""
+    """Source: Kafka Replication Design V3, A 3.1: "the current ISR of P" is known, if it was read."""
     bench = controller_of_many()
     since = len(bench.effects)
     bench.zk.put(topic_path("u"), encode_assignment({0: (1,)}))

@@ -131,6 +131,21 @@ def test_replicas_of_a_topic_that_cannot_be_read_stay_whoever_starts_or_takes_of
     assert [3, 3] == [cluster.benches[each].broker.state.replicas[TP].log.end_offset for each in (1, 2)]
 
 
+@pytest.mark.parametrize("protocol", ["hw", "kip380"])
+def test_topic_that_the_controller_knows_and_cannot_read_any_more_is_not_deleted(protocol: str) -> None:
+    """The controller in office stops what is gone since its last reading."""
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create("t", replicas=(1, 2))
+    cluster.produce(1, 3)
+    whole = cluster.zk.nodes[topic_path("t")].data
+    for data in (b"nonsense", whole):
+        cluster.zk.put(topic_path("t"), data)
+        cluster.create(f"u{len(data)}", replicas=(1,))  # upon which it reads
+        assert [3, 3] == [cluster.benches[each].broker.state.replicas[TP].log.end_offset for each in (1, 2)]
+    assert [topic_path("t")] == named(cluster.benches[3])
+    assert [3] == [result.base_offset for result in cluster.produce(1, 1)]
+
+
 def test_init_is_made_up_for_once_all_can_be_read_again() -> None:
     bench = Bench("kip380")
     bench.zk.put(topic_path("a"), b"nonsense")

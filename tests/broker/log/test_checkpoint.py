@@ -17,7 +17,11 @@ from targets.broker.log.checkpoint import (
 
 
 def test_C1_epoch_file_gives_exactly_the_last_write(tmp_path: Path) -> None:
-    """Source: Kafka LeaderEpochCheckpointFileTest shouldPersistAndOverwriteAndReloadFile."""
+    """
+    One file for each log, with (epoch, start offset) pairs.
+
+    Source:  KIP-101, step 2; Kafka LeaderEpochCheckpointFileTest shouldPersistAndOverwriteAndReloadFile.
+    """
     path = tmp_path / "leader-epoch-checkpoint"
     length = write_epochs(path, [(0, 1), (1, 2), (2, 3)], flush=True)
     assert b"0\n3\n0 1\n1 2\n2 3\n" == path.read_bytes()

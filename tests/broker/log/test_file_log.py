@@ -318,7 +318,7 @@ class TestDurability:
     def test_disk_error_is_never_swallowed(
         self, log: FileLog, monkeypatch: pytest.MonkeyPatch, act: Callable[[FileLog], object]
     ) -> None:
-        """Source: Kafka Replication Design V3, 4: a disk error stops the broker."""
+        """Source: Kafka Replication Design V3, discussion 4: a disk error stops the broker."""
 
         def broken(*_: object) -> None:
             raise OSError(5, "Input/output error")

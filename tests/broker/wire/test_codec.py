@@ -167,7 +167,7 @@ class TestGoldenBytes:
         assert request == decode_request(golden, split_batches=split_produced).request
 
     def test_leader_and_isr(self) -> None:
-        """Source: Kafka Replication Design V3, LeaderAndISRCommand; isInit is one byte; KIP-380 (v1)."""
+        """Source: Kafka Replication Design V3, LeaderAndISRRequest and LeaderAndISRResponse; KIP-380 (v1)."""
         partition = m.LeaderAndIsr(tp=B7, leader=1, leader_epoch=3, isr=(1, 2), zk_version=8, replicas=(2, 1))
         request = m.LeaderAndIsrRequest(
             controller_id=2,
@@ -193,7 +193,7 @@ class TestGoldenBytes:
         assert golden == body_of(encode_response(incoming(4, 0), response))
 
     def test_stop_replica_and_its_response(self) -> None:
-        """Source: Kafka Replication Design V3, StopReplicaRequest."""
+        """Source: Kafka Replication Design V3, StopReplicaRequest and StopReplicaResponse."""
         request = m.StopReplicaRequest(
             controller_id=2,
             controller_epoch=5,
