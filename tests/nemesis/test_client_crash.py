@@ -40,6 +40,8 @@ consumer c1 log-0
 produce m1 acks=all
 client-crash B
 client-crash B
+client-crash B
+client-crash B
 produce m2 acks=all
 
 expect kip380: none
@@ -64,16 +66,17 @@ def played(zookeeper: Address, folder: Path) -> tuple[RunResult, Sequence[Op]]:
 
 
 @pytest.mark.slow
-def test_each_client_is_killed_once_and_goes_on_as_another_process(tmp_path: Path, zookeeper: Address) -> None:
+def test_each_client_is_killed_in_turn_and_goes_on_as_another_process(tmp_path: Path, zookeeper: Address) -> None:
     result, ops = played(zookeeper, tmp_path)
     assert ("as expected", "") == (result.status, result.reason)
     probes = [each.probe or "" for op, each in events_of(ops, Injection) if op.type is OpType.OK]
-    assert ["c1", "p1"] == [probe.partition(" as ")[0] for probe in probes]
+    assert ["c1", "p1", "c1", "p1"] == [probe.partition(" as ")[0] for probe in probes]
     assert all(" ended by SIGKILL, waited for: signal 9, " in probe for probe in probes)
-    killed = {op.process: each.name for op, each in events_of(ops, ClientKilled) if op.type is OpType.OK}
-    assert {"c1", "p1"} == set(killed.values())
-    after = [each for _, each in events_of(ops, ClientStarted) if each.after]
-    assert killed == {each.after: each.name for each in after}
+    killed = [(op.process, each.name) for op, each in events_of(ops, ClientKilled) if op.type is OpType.OK]
+    assert ["c1", "p1"] * 2 == [name for _, name in killed]
+    after = {each.after: each.name for _, each in events_of(ops, ClientStarted) if each.after}
+    # Who was killed twice went on after the first time; after the last one the run may be over too soon for that.
+    assert dict(killed[:2]).items() <= after.items() <= dict(killed).items()
 
 
 # --- in the simulator -------------------------------------------------------------------------------------------
