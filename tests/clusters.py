@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import AdminClient
+
+from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.cluster.settings import Settings
 from harness.cluster.target import NodeSpec
@@ -48,6 +51,36 @@ def disk(cluster: Cluster, name: str) -> Path:
     """Return a node's data directory."""
     assert isinstance(cluster.host, RealMachines), "only real machines have one"
     return cluster.host.disk(name)
+
+
+def bootstrap(cluster: Cluster) -> str:
+    """Return the addresses of all brokers, as clients take them."""
+    return ",".join(cluster.clients_addresses())
+
+
+def admin_of(cluster: Cluster) -> AdminClient:
+    """Return an admin client of confluent-kafka that is silent."""
+    return AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
+
+
+def leaders(cluster: Cluster, topic: str) -> list[int]:
+    """Return who leads each partition of a topic, as metadata say."""
+    found = _metadata(cluster, topic).topics[topic].partitions
+    return [found[number].leader for number in sorted(found)]
+
+
+def await_leaders(cluster: Cluster, topic: str, count: int = 1) -> None:
+    """Wait until a topic has so many partitions that a broker leads."""
+
+    def led() -> bool:
+        found = _metadata(cluster, topic)
+        return count == sum(part.leader in found.brokers for part in found.topics[topic].partitions.values())
+
+    cluster.await_(led, lambda: f"{count} partitions of {topic} with leaders")
+
+
+def _metadata(cluster: Cluster, topic: str) -> Any:
+    return admin_of(cluster).list_topics(topic, timeout=limits.CLIENT_OPERATION_S_MAX)
 
 
 @contextmanager

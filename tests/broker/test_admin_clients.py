@@ -15,7 +15,6 @@ from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -30,7 +29,7 @@ from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.launch import Address
 from tests.broker.stacks.kafka_python import kafka
-from tests.clusters import running
+from tests.clusters import admin_of, await_leaders, bootstrap, leaders, running
 from tests.kept import exhaustive
 
 pytestmark = pytest.mark.slow
@@ -49,26 +48,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> Ite
         yield made
 
 
-def admin_of(cluster: Cluster) -> AdminClient:
-    return AdminClient({"bootstrap.servers": ",".join(cluster.clients_addresses()), "log_level": 0})
-
-
-def leaders(cluster: Cluster, topic: str) -> list[int]:
-    """Return who leads each partition of a topic, as metadata say."""
-    found = admin_of(cluster).list_topics(topic, timeout=WAIT_S).topics[topic].partitions
-    return [found[number].leader for number in sorted(found)]
-
-
-def await_leaders(cluster: Cluster, topic: str, count: int) -> None:
-    cluster.await_(
-        lambda: sum(leader in IDS.values() for leader in leaders(cluster, topic)) == count,
-        lambda: f"{count} partitions of {topic} with leaders",
-    )
-
-
 def write(cluster: Cluster, topic: str) -> None:
     """Write a record at each of the times, to partition 0."""
-    settings = {"bootstrap.servers": ",".join(cluster.clients_addresses()), "acks": "all", "log_level": 0}
+    settings = {"bootstrap.servers": bootstrap(cluster), "acks": "all", "log_level": 0}
     producer = Producer(settings)
     for time in TIMES_MS:
         producer.produce(topic, b"m", partition=0, timestamp=time)
@@ -174,7 +156,7 @@ def test_aiokafkas_admin_client(cluster: Cluster) -> None:
     topic = "aiokafka"
 
     async def play() -> None:
-        admin = aiokafka.admin.AIOKafkaAdminClient(bootstrap_servers=",".join(cluster.clients_addresses()))
+        admin = aiokafka.admin.AIOKafkaAdminClient(bootstrap_servers=bootstrap(cluster))
         await admin.start()
         try:
             made = await admin.create_topics([aiokafka.admin.NewTopic(topic, 1, 3)])

@@ -15,7 +15,6 @@ from typing import Final
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (
-    AdminClient,
     ConfigResource,
     NewTopic,
     ResourceType,
@@ -32,7 +31,7 @@ from targets.broker.log.batch import producer_of
 from targets.kafka.jars import cache_dir, jars_of, missing, tools_of
 from targets.kafka.releases import release_of
 from tests.broker.stacks.kafka_python import kafka
-from tests.clusters import disk, running
+from tests.clusters import admin_of, await_leaders, bootstrap, disk, running
 from tests.kept import exhaustive
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
@@ -41,8 +40,6 @@ pytestmark = pytest.mark.slow
 
 IDS: Final = {"A": 1, "B": 2, "C": 3}
 TOOL_S_MAX: Final = 60.0
-# Kafka's number of a topic's own setting (KIP-226).
-DYNAMIC_TOPIC_CONFIG: Final = 1
 # The tools that have moved since 2.8, by their scripts' names.
 OLD: Final = {
     "kafka-topics": "kafka.admin.TopicCommand",
@@ -76,16 +73,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> Ite
 def history(tmp_path: Path) -> Iterator[History]:
     with closing(History(tmp_path / "history.jsonl")) as made:
         yield made
-
-
-def bootstrap(cluster: Cluster) -> str:
-    return ",".join(cluster.clients_addresses())
-
-
-def led(cluster: Cluster, topic: str) -> int:
-    """Return how many partitions of a topic have a leader, as metadata say."""
-    found = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0}).list_topics(topic, timeout=5)
-    return sum(partition.leader in IDS.values() for partition in found.topics[topic].partitions.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +119,7 @@ def made(tools: Tools, name: str, *words: str) -> str:
     wish = words or ("--partitions", "1", "--replication-factor", "3")
     said = tools.run("kafka-topics", "--create", "--topic", topic, *wish)
     assert f"Created topic {topic}." in said, said
-    tools.cluster.await_(lambda: led(tools.cluster, topic) == 1, lambda: f"a leader of {topic}")
+    await_leaders(tools.cluster, topic)
     return topic
 
 
@@ -154,9 +141,7 @@ def test_kafka_topics(tools: Tools) -> None:
     assert 2 == seen.count("Partition: ")
     altered = tools.run("kafka-topics", "--alter", "--topic", topic, "--partitions", "5")
     assert "rror" not in altered, altered
-    tools.cluster.await_(
-        lambda: led(tools.cluster, topic) == 5, lambda: f"five partitions of {topic} with leaders"
-    )
+    await_leaders(tools.cluster, topic, 5)
     assert topic in tools.run("kafka-topics", "--list").splitlines()
     tools.run("kafka-topics", "--delete", "--topic", topic)
     assert topic not in tools.run("kafka-topics", "--list").splitlines()
@@ -307,7 +292,12 @@ def test_kafka_leader_election(tools: Tools, tmp_path: Path) -> None:
     assert "Valid replica already elected" in elect("preferred")  # 2.8.2 does not say of which partition
     with closing(kafka.admin.KafkaAdminClient(bootstrap_servers=bootstrap(cluster))) as admin:
         admin.alter_partition_reassignments({kafka.TopicPartition(topic, 0): [2, 1]})
-        cluster.await_(lambda: not admin.list_partition_reassignments(), lambda: f"{topic} in another order")
+        # Before it has begun, the list of moves is empty too.
+        cluster.await_(
+            lambda: "Replicas: 2,1" in tools.run("kafka-topics", "--describe", "--topic", topic),
+            lambda: f"{topic} in another order",
+        )
+        cluster.await_(lambda: not admin.list_partition_reassignments(), lambda: f"the move of {topic} over")
     assert f"Successfully completed leader election (PREFERRED) for partitions {topic}-0" in elect("preferred")
     assert "Leader: 2\tReplicas: 2,1" in tools.run("kafka-topics", "--describe", "--topic", topic)
     assert "Valid replica already elected" in elect("unclean")
@@ -332,9 +322,9 @@ def test_clients_and_tools_read_a_log_that_holds_both_message_formats(tools: Too
     """Source: KIP-31, KIP-32, KIP-98: a topic goes down to format 1 and up again while it is written to."""
     cluster, wait_s = tools.cluster, limits.CLIENT_OPERATION_S_MAX
     topic = f"{tools.topic}-formats"
-    admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
+    admin = admin_of(cluster)
     admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(timeout=wait_s)
-    cluster.await_(lambda: led(cluster, topic) == 1, lambda: f"a leader of {topic}")
+    await_leaders(cluster, topic)
     sent: list[bytes] = []
 
     def send(codec: str) -> None:
@@ -378,9 +368,9 @@ def test_clients_of_scenarios_change_a_topics_format(
 ) -> None:
     """Source: KIP-133; the step `format 1`."""
     topic, wait_s = f"formats-{kind.__name__}", limits.CLIENT_OPERATION_S_MAX
-    admin = AdminClient({"bootstrap.servers": bootstrap(cluster), "log_level": 0})
+    admin = admin_of(cluster)
     admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(timeout=wait_s)
-    cluster.await_(lambda: led(cluster, topic) == 1, lambda: f"a leader of {topic}")
+    await_leaders(cluster, topic)
     client = kind(history=history, bootstrap=cluster.clients_addresses)
     client.alter_topic(topic, "message.format.version", "0.10.2")
     resource = ConfigResource(ResourceType.TOPIC, topic)

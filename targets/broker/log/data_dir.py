@@ -195,11 +195,8 @@ class DataDir:
         self._lower_clean(tp, 0)
         with self._checkpointing:
             forgets = self._high_watermarks.pop(tp, None) is not None
-        if forgets and self._options.together.is_open:
+        if forgets:
             self._options.together.add(self)
-        elif forgets:
-            self.settle()
-            self.report()
         if self._starts_on_disk.pop(tp, None) is not None:
             self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
 

@@ -58,11 +58,7 @@ class Deletions:
         doomed = directory.with_name(tp.topic[: NAME_BYTES_MAX - len(suffix)] + suffix)
         directory.rename(doomed)
         self._doomed.append(doomed)
-        if self._together.is_open:
-            self._together.add(self)
-        else:
-            self.settle()
-            self.report()
+        self._together.add(self)
 
     def settle(self) -> None:
         """Make the new names durable."""

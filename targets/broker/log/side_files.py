@@ -51,7 +51,7 @@ class SideFiles:
             if self._epochs is not None:
                 self.settle()  # each write is reported, and so each is made
             self._epochs = tuple(entries)
-            self._await()
+            self._options.together.add(self)
             return
         self._epochs = None
         with whole(self._tp, "a write of the epochs"):
@@ -61,7 +61,7 @@ class SideFiles:
     def write_topic_id(self, topic_id: int) -> None:
         """Write down the id of the topic that the log belongs to, durably; NO_TOPIC_ID: remove what there is."""
         self._topic_id = topic_id
-        self._await()
+        self._options.together.add(self)
 
     def flush(self) -> None:
         """Make the epoch file durable, before the records that it describes; names and the report come later."""
@@ -83,13 +83,6 @@ class SideFiles:
     def forget(self) -> None:
         """Let nothing wait: the log is deleted."""
         self._epochs, self._topic_id = None, None
-
-    def _await(self) -> None:
-        if self._options.together.is_open:
-            self._options.together.add(self)
-        else:
-            self.settle()
-            self.report()
 
     def settle(self) -> None:
         """Write what waits, durably."""

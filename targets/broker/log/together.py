@@ -32,12 +32,16 @@ class Together:
 
     def __init__(self) -> None:
         """Be closed: nobody waits."""
-        self.is_open = False
+        self._is_open = False
         self._waiting: dict[int, Waits] = {}
 
     def add(self, waits: Waits) -> None:
-        """Have files settled when it closes."""
-        self._waiting[id(waits)] = waits
+        """Have files settled and reported when it closes, or now if it is closed."""
+        if self._is_open:
+            self._waiting[id(waits)] = waits
+        else:
+            waits.settle()
+            waits.report()
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -47,11 +51,11 @@ class Together:
         Raises:
             OSError: of the first log, in the order in which they were added, whose files could not be written.
         """
-        self.is_open = True
+        self._is_open = True
         try:
             yield
         finally:
-            self.is_open = False
+            self._is_open = False
             waiting, self._waiting = [*self._waiting.values()], {}
             if len(waiting) > 1:
                 most = -(-len(waiting) // THREADS_MAX)
