@@ -19,6 +19,7 @@ from benchmarks.mutants import (
     following,
     joining,
     leading,
+    marking,
     moving,
     numbering,
     removing,
@@ -29,7 +30,7 @@ from benchmarks.mutants.mutant import Mutant
 
 PARTS: Final = (
     *(stepping, controlling, commanding, leading, serving, following),
-    *(joining, deleting, moving, numbering, asking, compacting, configuring, removing),
+    *(joining, deleting, marking, moving, numbering, asking, compacting, configuring, removing),
 )
 MUTANTS: Final[Mapping[str, Mutant]] = {mutant.name: mutant for part in PARTS for mutant in part.MUTANTS}
 

@@ -7,10 +7,14 @@ Source:  Kafka Replication Design V3, Paths 3.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from targets.broker.core.zookeeper import LONG_MAX, MISREAD, misread, whole_number
+
+# What tells a topic from others of its name; `made` makes the name of a node of it.
+_MARK: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +39,14 @@ class Assignment:
     Attributes:
         ids: of the partitions that were removed and added again, in place of their topic's.
         once: how many partitions the topic had before some were removed, 0 if none was.
+        made: the mark that tells the topic from others of its name, "" for none (module `made`).
     """
 
     replicas: dict[int, tuple[int, ...]]
     moves: dict[int, Move] = field(default_factory=dict)
     ids: dict[int, int] = field(default_factory=dict)
     once: int = 0
+    made: str = ""
 
 
 def encode_topic(assignment: Assignment) -> bytes:
@@ -55,6 +61,8 @@ def encode_topic(assignment: Assignment) -> bytes:
         raw["once"] = assignment.once
     if assignment.ids:
         raw["ids"] = {str(partition): own for partition, own in sorted(assignment.ids.items())}
+    if assignment.made:
+        raw["made"] = assignment.made
     return json.dumps(raw).encode()
 
 
@@ -79,6 +87,9 @@ def decode_topic(data: bytes) -> Assignment:
         }
         ids = {int(p): whole_number(own, LONG_MAX) for p, own in raw.get("ids", {}).items()}
         once = whole_number(raw.get("once", 0))
+        made = raw.get("made", "")
+        if made != "" and not (isinstance(made, str) and _MARK.fullmatch(made)):
+            raise ValueError(f"made {str(made)[:30]!r}, expected a mark, as 167-12")
     except MISREAD as error:
         raise misread(data, 'partitions, {"0": [1, 2]}', error) from error
     return Assignment(
@@ -86,6 +97,7 @@ def decode_topic(data: bytes) -> Assignment:
         moves={p: move for p, move in moves.items() if p in replicas},
         ids={p: own for p, own in ids.items() if p in replicas},
         once=once,
+        made=made,
     )
 
 

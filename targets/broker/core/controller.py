@@ -20,6 +20,7 @@ from targets.broker.core import (
     commands,
     election,
     elections,
+    made,
     readable,
     reassignment,
     removal,
@@ -150,6 +151,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         moves=tuple(moves.items()),
         ids=tuple(ids.items()),
         once=tuple((topic, assigned.once) for topic, _, assigned in there if assigned.once),
+        made=tuple((topic, assigned.made) for topic, _, assigned in there if assigned.made),
         asked=asked,
         read=read,
         refused=tuple(tp for tp in read if tp in core.state.controller.refused),
@@ -357,7 +359,11 @@ def _decided(
         topic_id=topic_id,
     )
     path, data = leader_and_isr_path(tp), encode_state(new)
-    ops: list[Write] = []
+    guard = topic_id_path(tp, topic_id)
+    known = old is not None and old.topic_id == topic_id
+    there = known or guard.rpartition("/")[2] in (seen.below or ())
+    # The versions of the next topic of this name begin at 0, too.
+    ops: list[Write] = [] if there else [*made.checks(core, tp.topic, controller.made.get(tp.topic, ""))]
     if seen.version is None:
         # A topic that is being deleted in several writes has another assignment by then: none of it begins again.
         ops.append(ZkCheck(path=topic_path(tp.topic), version=seen.topic_version))
@@ -367,9 +373,6 @@ def _decided(
     else:
         ops.append(ZkSet(path=path, data=data, version=seen.version))
     if topic_id != NO_TOPIC_ID:
-        guard = topic_id_path(tp, topic_id)
-        known = old is not None and old.topic_id == topic_id
-        there = known or guard.rpartition("/")[2] in (seen.below or ())
         ops.append(ZkCheck(path=guard, version=0) if there else ZkCreate(path=guard))
     return Decided(tp=tp, state=new, replicas=replicas, unclean=decision.unclean, ops=tuple(ops))
 

@@ -71,6 +71,7 @@ class Controller:
     # Of the partitions that were removed and added again their own ids, and how many their topics had before.
     partition_ids: dict[TopicPartition, int] = field(default_factory=dict)
     once: dict[str, int] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)  # of the topics that have one, the mark
     channels: dict[int, Channel] = field(default_factory=dict)
     told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
     # Those to be sent one: they have too much to delete to be told singly, or something could not be read before.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from targets.broker.core import controller, readable
+from targets.broker.core import controller, made, readable
 from targets.broker.core.assignments import Assignment, Move, encode_topic
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import (
@@ -95,7 +95,8 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
             errors += [PartitionError(tp, ErrorCode.NONE) for tp in sound]  # it is as wanted
             continue
         data = encode_topic(replace(has, moves=moves))
-        writes.append(ZkMulti(ops=(ZkSet(path=topic_path(topic), data=data, version=node.version),)))
+        write = ZkSet(path=topic_path(topic), data=data, version=node.version)
+        writes.append(ZkMulti(ops=(*made.checks(core, topic, has.made), write)))
         noted.append(sound)
     after = AwaitMovesNoted(caller=continuation.caller, errors=tuple(errors), noted=tuple(noted))
     if writes:

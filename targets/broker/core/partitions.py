@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from targets.broker.core import controller, readable
+from targets.broker.core import controller, made, readable
 from targets.broker.core.assignments import encode_topic
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
@@ -95,7 +95,7 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
         ids = added(has, more, node.mzxid)
         data = encode_topic(replace(has, replicas={**has.replicas, **more}, ids=ids))
         write = ZkSet(path=topic_path(topic.topic), data=data, version=node.version)
-        writes.append(ZkMulti(ops=(write,)))
+        writes.append(ZkMulti(ops=(*made.checks(core, topic.topic, has.made), write)))
         names.append(topic.topic)
     after = AwaitTopicsExtended(caller=continuation.caller, errors=tuple(errors), names=tuple(names))
     if writes:

@@ -46,6 +46,7 @@ class AwaitStates:
         unreadable: the topics whose node holds something else.
         moves: the reassignments that are not over.
         ids: of the partitions that have one of their own; once: of topics, how many partitions they had before.
+        made: the marks of topics that have one.
         asked: an operator's elections, with the version of their node.
         read: the partitions whose states are being read.
         refused: those whose state could not be written; what is below their paths is being read, too.
@@ -59,6 +60,7 @@ class AwaitStates:
     moves: tuple[tuple[TopicPartition, Move], ...] = ()
     ids: tuple[tuple[TopicPartition, int], ...] = ()
     once: tuple[tuple[str, int], ...] = ()
+    made: tuple[tuple[str, str], ...] = ()
     asked: ZkNode | None = None
     read: tuple[TopicPartition, ...] = ()
     refused: tuple[TopicPartition, ...] = ()
@@ -135,6 +137,7 @@ def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         dict(continuation.once),
         dict(continuation.ids),
     )
+    controller.made = dict(continuation.made)
     count = len(continuation.read)
     below = {
         tp: found.names

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from targets.broker.core import made
 from targets.broker.core.assignments import (
     Assignment,
     Move,
@@ -111,6 +112,7 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
             if tp.topic == topic:
                 note(WantedReplicas(tp=tp, replicas=replicas), has, moves)
         if moves != has.moves:
+            ops += made.checks(core, topic, has.made)
             data = encode_topic(replace(has, moves=moves))
             ops.append(ZkSet(path=topic_path(topic), data=data, version=node.version))
     return ZkMulti(ops=tuple(ops))
@@ -198,7 +200,8 @@ class Moving:
         replicas = {tp.partition: of for tp, of in self._assignments.items() if tp.topic == topic}
         moves = {tp.partition: move for tp, move in controller.moves.items() if tp.topic == topic}
         ids = {tp.partition: own for tp, own in controller.partition_ids.items() if tp.topic == topic}
-        has = Assignment(replicas=replicas, moves=moves, ids=ids, once=controller.once.get(topic, 0))
+        once, mark = controller.once.get(topic, 0), controller.made.get(topic, "")
+        has = Assignment(replicas=replicas, moves=moves, ids=ids, once=once, made=mark)
         return controller.topics[topic][1], has
 
 

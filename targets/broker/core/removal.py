@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from targets.broker.core import made
 from targets.broker.core.assignments import Assignment, encode_topic
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
@@ -88,6 +89,7 @@ def taking(core: Core, continuation: AwaitBelow, results: Sequence[ZkResult]) ->
         take_out(continuation.asked, continuation.left),
     ]
     if continuation.node is not None and gone:
+        ops += made.checks(core, topic, has.made)
         data = encode_topic(without(has, gone))
         ops.append(ZkSet(path=topic_path(topic), data=data, version=continuation.node.version))
     for partition, below in zip(gone, results, strict=True):

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from targets.broker.core import readable, settings, topic_configs
-from targets.broker.core.assignments import encode_assignment
+from targets.broker.core.assignments import Assignment, encode_assignment, encode_topic
 from targets.broker.core.events import Answer, Caller
+from targets.broker.core.made import is_made_path, made_path, new_mark
 from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest, ErrorCode, NewTopic, TopicErrors
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.placement import place
@@ -148,10 +149,14 @@ def on_live_read(core: Core, continuation: AwaitLiveBrokers, results: tuple[ZkRe
         if error is not ErrorCode.NONE or continuation.request.validate_only:
             errors.append((topic.topic, error, text))
             continue
-        create = ZkCreate(path=topic_path(topic.topic), data=encode_assignment(dict(placed)))
+        mark = new_mark(core)
+        data = encode_topic(Assignment(replicas=dict(placed), made=mark))
+        create: tuple[ZkCreate, ...] = (ZkCreate(path=topic_path(topic.topic), data=data),)
+        if mark:
+            create += (ZkCreate(path=made_path(topic.topic, mark)),)
         given = {name: text for name, text in topic.settings if text is not None}
         own = topic_configs.changes(topic.topic, of_older[topic.topic], given)
-        writes.append(ZkMulti(ops=(create, *own)))
+        writes.append(ZkMulti(ops=(*create, *own)))
         names.append(topic.topic)
     after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=False)
     core.ask(after, *writes)
@@ -269,15 +274,16 @@ def _deletes(topic: str, version: int, below: Sequence[str], most: int) -> list[
     Return the multis that delete a topic, each about at most so many nodes.
 
     Of several each has the version that the first one makes, so that none reaches a topic that is written
-    meanwhile. A younger one of that name may have just that version, but not the topic's id: a node whose path
-    carries it goes in the last, and the others check it. (Without the rule topic_identity there is none.)
+    meanwhile. A younger one of that name may have just that version, but neither the topic's mark nor its id: a
+    node whose path has one goes in the last, and the others check it. (Without topic_identity there is none.)
     """
     path = topic_path(topic)
     if len(below) < most:
         return [ZkMulti(ops=tuple(ZkDelete(path=each) for each in (*below, path)))]
     empty = ZkSet(path=path, data=encode_assignment({}), version=version)
-    guards = [each for each in below if has_topic_id(each)][:1]
-    last = [*guards, *(each.rpartition("/")[0] for each in guards)]
+    marks = [each for each in below if is_made_path(each)][:1]
+    guards = marks or [each for each in below if has_topic_id(each)][:1]
+    last = [*guards, *(each.rpartition("/")[0] for each in guards if not marks)]
     is_same = (ZkCheck(path=path, version=version + 1), *(ZkCheck(path=each, version=0) for each in guards))
     size = max(1, most - len(is_same))
     others = [each for each in below if each not in last]

@@ -44,6 +44,7 @@ class Topic:
         moves: of each partition that is being moved, from which replicas and to which.
         ids: of the partitions that have another one than the topic's.
         once: how many partitions the topic had before some were removed.
+        made: the mark that it was created with, "" if it has none.
     """
 
     czxid: int
@@ -51,6 +52,7 @@ class Topic:
     moves: Mapping[int, tuple[tuple[int, ...], tuple[int, ...]]]
     ids: Mapping[int, int]
     once: int
+    made: str = ""
 
     def id_of(self, partition: int) -> int:
         """Return what tells a partition from others of its number, before it and after it."""
@@ -68,6 +70,7 @@ def read_topic(data: bytes, czxid: int) -> Topic:
             moves={int(partition): (tuple(move["from"]), tuple(move["to"])) for partition, move in moves},
             ids={int(partition): own for partition, own in raw.get("ids", {}).items()},
             once=raw.get("once", 0),
+            made=raw.get("made", ""),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return Topic(czxid=czxid, replicas={}, moves={}, ids={}, once=0)
@@ -142,6 +145,8 @@ class Placing:
         said = f"writes topic {topic} with partitions {sorted(now.replicas)}"
         if _is_numbered(was) and not _is_numbered(now):
             yield None, f"{said}; expected them to be numbered from 0"
+        if was.made != now.made:
+            yield None, f"{said}, and the mark {now.made!r}; expected {was.made!r}, which it was created with"
         had = max(was.once, *(partition + 1 for partition in was.replicas.keys() - now.replicas.keys()), 0)
         if now.once < had:
             yield None, f"{said}, and remembers {now.once} that it once had; expected {had}"

@@ -1,6 +1,6 @@
 """
 The ids in the states of partitions: where topics have ids, a state keeps its topic's, whoever writes it, and
-nothing of an older topic is written over the state of the next one of its name.
+nothing of an older topic is written where the next one of its name has its states, also if it has none yet.
 
 Source:  KIP-516; Kafka Replication Design V3, discussion 5.
 """
@@ -37,7 +37,7 @@ class TopicIds:
                 self._ids.pop(part.path, None)
             elif isinstance(part, ZkCreate | ZkSet) and _is_state(part.path):
                 state = decode_state(ZkNode(data=part.data, version=0, owner=0, czxid=0))
-                had = self._ids.get(part.path, NO_TOPIC_ID)
+                had = max(self._ids.get(part.path, NO_TOPIC_ID), self._made(part.path, state.topic_id))
                 self._ids[part.path] = state.topic_id
                 if state.topic_id < had and self._all_tell_topics_apart():
                     what = (
@@ -46,6 +46,11 @@ class TopicIds:
                     who = self._world.name_of(state.leader)
                     text = f"{part.path}, of the topic {had:#x}, is written {what}, with {who} as leader"
                     self._violations.add(Rule.OFFICE, self._main, (), -1, text)
+
+    def _made(self, path: str, topic_id: int) -> int:
+        """Return when the topic of a state was made; a state without an id, as of older releases, is of any."""
+        topic = self._world.zookeeper.tree.nodes.get(path.removesuffix(STATE).rpartition("/")[0])
+        return NO_TOPIC_ID if topic is None or topic_id == NO_TOPIC_ID else topic.czxid
 
     def _all_tell_topics_apart(self) -> bool:
         return all(node.config.rules.topic_identity for node in self._world.nodes.values())

@@ -22,6 +22,7 @@ from targets.broker.core.events import (
     WriteHighWatermarks,
 )
 from targets.broker.core.log_port import LeoAfterCut
+from targets.broker.core.made import made_path
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -277,6 +278,11 @@ class Cluster:
     def in_office(self) -> list[int]:
         """The brokers that act as controller."""
         return [broker for broker, bench in self.benches.items() if bench.broker.state.controller.active]
+
+    def mark(self, topic: str = "t") -> str:
+        """Return the mark of a topic that the names below its path have, "" if none has one."""
+        first = made_path(topic, "")
+        return "".join(path.removeprefix(first) for path in self.zk.nodes if path.startswith(first))
 
     def registered(self, broker: int) -> bool:
         """Return whether a broker is registered in ZooKeeper."""

@@ -56,7 +56,7 @@ def holders(cluster: Cluster) -> list[int]:
 
 def is_moved(cluster: Cluster, *replicas: int, records: int = RECORDS) -> None:
     """Assert that these replicas alone are left, all in sync, one leads, and each has the records."""
-    assert Assignment(replicas={0: replicas}) == node(cluster)
+    assert Assignment(replicas={0: replicas}, made=cluster.mark()) == node(cluster)
     assert set(replicas) == set(cluster.state().isr) and cluster.state().leader in replicas
     assert sorted(replicas) == holders(cluster)
     assert {records} == {cluster.replica(broker).log.end_offset for broker in replicas}

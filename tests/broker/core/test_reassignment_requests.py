@@ -36,7 +36,7 @@ def test_cancelled_move_gives_up_what_it_has_added(dies: int | None) -> None:
         cluster.crash(dies)
     assert OK is alter(cluster)
     cluster.pass_ms(2 * CHECK_MS)
-    assert Assignment(replicas={0: (1, 2)}) == node(cluster) and () == listed(cluster)
+    assert Assignment(replicas={0: (1, 2)}, made=cluster.mark()) == node(cluster) and () == listed(cluster)
     assert 1 == cluster.state().leader and {3, 4}.isdisjoint(holders(cluster))
     assert ErrorCode.NO_REASSIGNMENT_IN_PROGRESS is alter(cluster)
 

@@ -88,8 +88,9 @@ def are_left(cluster: Cluster, count: int) -> None:
     """Assert that so many partitions are left, in ZooKeeper and at each broker, and that each takes records."""
     assert {number: PLACED[number] for number in range(count)} == node(cluster).replicas
     assert {1: [*range(count)], 2: [*range(count)]} == hosted(cluster)
-    below = [path for path in cluster.zk.nodes if path.startswith(f"{topic_path(TOPIC)}/")]
-    assert {str(number) for number in range(count)} == {path.split("/")[4] for path in below}
+    assert cluster.mark(TOPIC) == node(cluster).made
+    names = [path.split("/")[4] for path in cluster.zk.nodes if path.startswith(f"{topic_path(TOPIC)}/")]
+    assert {str(number) for number in range(count)} == {name for name in names if name.isdecimal()}
     assert ELECTIONS not in cluster.zk.nodes
     for number in range(count):
         tp = TopicPartition(TOPIC, number)

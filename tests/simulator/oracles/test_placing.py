@@ -58,7 +58,7 @@ class Room:
 
     def writes(self, *more: ZkWrite, **changes: Any) -> None:
         """Have C write the topic with these changes, as a controller does."""
-        fields = {name: getattr(self.has, name) for name in ("replicas", "moves", "ids", "once")}
+        fields = {name: getattr(self.has, name) for name in ("replicas", "moves", "ids", "once", "made")}
         data = encode_topic(Assignment(**{**fields, **changes}))
         session = self.world.zookeeper.session_of(broker_path(IDS["C"]))
         check = ZkCheck(path=CONTROLLER_EPOCH, version=self._epoch)
@@ -95,6 +95,7 @@ def test_what_was_asked_for_may_be_done() -> None:
         ({"replicas": {0: AB, 1: AB}}, "and remembers 0 that it once had; expected 3."),
         ({"replicas": {0: AB, 1: AB}, "once": 3}, "and nobody asked for 2 to be removed."),
         ({"ids": {1: LATER}}, "for partition 1."),
+        ({"made": "1-2"}, "and the mark '1-2'; expected '', which it was created with."),
         ({"replicas": {0: BC, 1: AB, 2: AB}}, "C moves temp-0 from [1, 2] to [2, 3], as nobody asked."),
     ],
 )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from targets.broker.core.messages import NO_TOPIC_ID
+from targets.broker.core.assignments import encode_assignment
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.zookeeper import ZkCreate, encode_state, leader_and_isr_path, partition_path, topic_path
 from targets.simulator.oracles import Rule
+from targets.simulator.play_time import OPERATOR
 from tests.simulator.oracles.planted import sentence_of, watched
 from tests.simulator.oracles.test_office import write
 from tests.simulator.worlds import state
+
+NEXT = TopicPartition("next", 0)
 
 
 @pytest.mark.parametrize(("topic_id", "says"), [
@@ -21,6 +28,21 @@ def test_state_that_is_of_no_topic_or_of_an_older_one_is_named(topic_id: int, sa
     assert sentence_of(oracles, Rule.OFFICE) == ""
     write(world, "A", topic_id=topic_id)
     assert says in sentence_of(oracles, Rule.OFFICE)
+
+
+@pytest.mark.parametrize("age", [0, 1])
+def test_first_state_that_is_of_an_older_topic_is_named(age: int) -> None:
+    """Its controller has read that topic, whose node had the version that the next one's has."""
+    world, oracles = watched()
+    tree = world.zookeeper.tree
+    tree.write((ZkCreate(path=topic_path(NEXT.topic), data=encode_assignment({0: (1,)})),), OPERATOR)
+    made = tree.nodes[topic_path(NEXT.topic)].czxid
+    data = encode_state(replace(state(world), topic_id=made - age))
+    tree.write(
+        (ZkCreate(path=partition_path(NEXT)), ZkCreate(path=leader_and_isr_path(NEXT), data=data)), OPERATOR
+    )
+    says = f"{leader_and_isr_path(NEXT)}, of the topic {made:#x}, is written as of {made - 1:#x}, with A as leader"
+    assert (says in sentence_of(oracles, Rule.OFFICE)) == bool(age) == bool(sentence_of(oracles, Rule.OFFICE))
 
 
 def test_topic_without_an_id_needs_none() -> None:

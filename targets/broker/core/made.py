@@ -1,0 +1,47 @@
+"""
+Which of the topics of one name: a mark in a topic's node, and an empty node below it, named by the mark.
+
+    {"partitions": …, "made": "167-12"}  and  made-167-12, both made by the write that creates the topic
+ZooKeeper's multi can check a node's version, which begins at 0 with each topic of a name, and not when the node
+was made. So whoever writes by what it has read of a topic checks the node with the mark: the next topic has
+another. A topic that was written by hand has no mark, and a write into it is checked by its version alone.
+Source:  Kafka Replication Design V3, discussion 5; KIP-516. Apache Kafka has the hole: of a topic's first states
+         only the controller's epoch is checked (KafkaZkClient.createTopicPartitionStatesRaw).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import ZkCheck, topic_path
+
+_NAME: Final = "made-"
+
+
+def new_mark(core: Core) -> str:
+    """
+    Return a mark that no topic has had, "" where topics have no identity, or a broker no registration.
+
+    Its first number is this broker's registration (its czxid), which no other process has ever had.
+    """
+    if not core.rules.topic_identity or not core.state.registration:
+        return ""
+    return f"{core.state.registration}-{core.number()}"
+
+
+def made_path(topic: str, mark: str) -> str:
+    """Return the path of the empty node that only the topic with this mark has."""
+    return f"{topic_path(topic)}/{_NAME}{mark}"
+
+
+def is_made_path(path: str) -> bool:
+    """Return True if a node below a topic's is one of `made_path`."""
+    return path.rpartition("/")[2].startswith(_NAME)
+
+
+def checks(core: Core, topic: str, mark: str) -> tuple[ZkCheck, ...]:
+    """Return what a write begins with that is about the topic with this mark, and about no other of its name."""
+    if not mark or not core.rules.topic_identity:
+        return ()
+    return (ZkCheck(path=made_path(topic, mark), version=0),)
