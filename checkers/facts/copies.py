@@ -236,7 +236,9 @@ class Copies:
         if written is None or self.epochs.is_last(op, step, written):
             return []
         undone = self._undone.get(op.process, [])
-        cut = next((p[3] for p in reversed(undone) if p[0] < end <= p[1] and self.epochs.is_last(op, step, p[2])), None)
+        cut = next(
+            (p[3] for p in reversed(undone) if p[0] < end <= p[1] and self.epochs.is_last(op, step, p[2])), None
+        )
         return [(first, min(stop, end), origin) for first, stop, origin, at in undone if at == cut and first < end]
 
     def _unreported(self, op: Op, step: Recovered, first: int) -> list[Piece]:
