@@ -72,8 +72,8 @@ class BatchEpochs:
         """
         Return False if the last batch of a recovered log is surely of another append than this one.
 
-        After a start the last entry is that of the last batch, and there is none if that has no epoch: also where a
-        broker followed a protocol without epochs for a while, which leaves other batches uncertain.
+        After a start the last entry is that of the last batch, and there is none if that has no epoch: also where
+        a broker followed a protocol without epochs for a while, which leaves other batches uncertain.
         """
         rules = rules_of(self._ops, op.process, op.index)
         if not (self._tells_all and rules.get("epochs") == "yes" and newest_wins(rules)):

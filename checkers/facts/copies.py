@@ -207,11 +207,11 @@ class Copies:
     def _recover(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Change]:
         to = min(step.log_end_offset, self._replaced_from(op.process, step, log))
         found = self._remove(op, log, to) if to < log.end else []
-        if back := self._old_tail(op, step, log):
-            found += self._remove(op, log, back[0][0])
-            for piece in back:
-                log.put(piece)
-                found.append(self._change(op, *piece))
+        if tail := self._old_tail(op, step, log):
+            found += self._remove(op, log, tail[0][0])
+            for each in tail:
+                log.put(each)
+                found.append(self._change(op, *each))
         # The power loss undid a truncation that was never flushed: the old tail is back.
         while log.end < step.log_end_offset:
             end = log.end

@@ -103,7 +103,7 @@ class Pipe(Connection):
     Attributes:
         outside: True for a client's connection, to which only a cut of clients applies.
         last_offsets: The last fetch offset that the witness recorded, by partition.
-        question_version: The version of the last OffsetForLeaderEpoch that the witness recorded, and so of its answer.
+        question_version: The version of the last OffsetForLeaderEpoch that the witness recorded, and its answer's.
         known: What the fetches of a session have asked so far, by partition.
         abouts: The partitions of fetches that have no answer yet, by their tags.
     """
