@@ -11,6 +11,8 @@ Producers and consumers at work while their cluster is upgraded, version by vers
 The schedule is the workload's own: the brokers, programs of the run's protocol, are set back one by one to the
 oldest version that they can speak, climb through all versions to their own, and go down one step and up again.
 Faults come in between, but where a version is spoken that loses records to them by itself (kip101, 1.1).
+Up to kip320 a controller that is slow or paused does not see that a broker was away (KAFKA-1120): a few seeds of
+these protocols show that, as a hang or as lost.
 Source:  KIP-101, Compatibility, Deprecation, and Migration Plan.
 """
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from checkers.facts.replica_log import UNKNOWN, Change, Piece
-from checkers.facts.view import newest_counts, setup_of
+from checkers.facts.view import newest_counts, newest_wins, rules_of, setup_of
 from harness.events import Append, Recovered
 from harness.model import Op
 
@@ -33,6 +33,7 @@ class BatchEpochs:
             ops: the ops of one partition and the global ones.
             wrote: the leaders' appends.
         """
+        self._ops = ops
         # Where older entries win, what a recovery says of epochs may be older than the batches.
         self._tells_epochs = newest_counts(ops)
         # In the older message format what lies below every entry may be of any epoch (KAFKA-7897).
@@ -66,6 +67,19 @@ class BatchEpochs:
                 if not self._may_have_written(origin, _epoch_at(starts, offset)):
                     return offset
         return None
+
+    def is_last(self, op: Op, step: Recovered, origin: int) -> bool:
+        """
+        Return False if the last batch of a recovered log is surely of another append than this one.
+
+        After a start the last entry is that of the last batch, and there is none if that has no epoch: also where
+        a broker followed a protocol without epochs for a while, which leaves other batches uncertain.
+        """
+        rules = rules_of(self._ops, op.process, op.index)
+        if not (self._tells_all and rules.get("epochs") == "yes" and newest_wins(rules)):
+            return True
+        last = max((epoch for epoch, _ in step.epochs), default=UNKNOWN)
+        return origin == UNKNOWN or self._epoch_of.get(origin, UNKNOWN) == last
 
     def may_be(self, change: Change, offset: int, origin: int) -> bool:
         """Return False if a change of unknown origin is no copy of that append, as its batch's epoch shows."""

@@ -207,6 +207,11 @@ class Copies:
     def _recover(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Change]:
         to = min(step.log_end_offset, self._replaced_from(op.process, step, log))
         found = self._remove(op, log, to) if to < log.end else []
+        if tail := self._old_tail(op, step, log):
+            found += self._remove(op, log, tail[0][0])
+            for each in tail:
+                log.put(each)
+                found.append(self._change(op, *each))
         # The power loss undid a truncation that was never flushed: the old tail is back.
         while log.end < step.log_end_offset:
             end = log.end
@@ -223,6 +228,18 @@ class Copies:
                 log.put(piece)
                 found.append(self._change(op, *piece))
         return found
+
+    def _old_tail(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Piece]:
+        """Return what a cut had removed and is back in place of what was written since; [] if nothing is."""
+        end = step.log_end_offset
+        written = log.at(end - 1)
+        if written is None or self.epochs.is_last(op, step, written):
+            return []
+        undone = self._undone.get(op.process, [])
+        cut = next(
+            (p[3] for p in reversed(undone) if p[0] < end <= p[1] and self.epochs.is_last(op, step, p[2])), None
+        )
+        return [(first, min(stop, end), origin) for first, stop, origin, at in undone if at == cut and first < end]
 
     def _unreported(self, op: Op, step: Recovered, first: int) -> list[Piece]:
         """Return what a process had written as it ended: as the leader, or its leader's records."""

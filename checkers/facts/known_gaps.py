@@ -246,17 +246,25 @@ def _back(ops: Sequence[Op], outage: Outage) -> int:
     since = outage.op.index if outage.back is None else outage.back
     for op, registered in events_of(ops, Registered):
         if op.process == outage.node and op.index > since:
-            return _decided(ops, since, registered.czxid) or op.index
+            return _decided(ops, outage.node, since, registered.czxid) or op.index
     return since
 
 
-def _decided(ops: Sequence[Op], since: int, czxid: int | None) -> int | None:
+def _decided(ops: Sequence[Op], node: str, since: int, czxid: int | None) -> int | None:
     """
-    Return the index of the first leaderAndISR by a controller that had seen the registration, if known.
+    Return the index of the first leaderAndISR by a controller that had seen a node's registration, if known.
 
-    A controller may report its decision before the broker does that it is registered.
+    A controller may report its decision before the broker does that it is registered. And it reports none that it
+    has written when it hears that it is deposed: such a state counts once ZooKeeper has shown the registration.
     """
     decisions = (elected for op, elected in events_of(ops, Elected) if op.index > since)
     seen = (elected.epoch for elected in decisions if any(each == czxid for _, each in elected.saw or ()))
     epoch = next(seen, None)
-    return next((op.index for op, state in events_of(ops, LeaderAndIsr) if state.epoch == epoch), None)
+    shown = next(
+        (op.index for op, each in events_of(ops, Registrations) if op.index > since and node in each.nodes), 0
+    )
+    told = {elected.epoch for _, elected in events_of(ops, Elected)}
+    for op, state in events_of(ops, LeaderAndIsr) if epoch is not None else ():
+        if state.epoch == epoch or (op.index > shown > 0 and state.epoch not in told):
+            return op.index
+    return None

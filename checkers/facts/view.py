@@ -233,9 +233,12 @@ def newest_counts(ops: Sequence[Op]) -> bool:
     protocol without epochs for a while.
     """
     setup = setup_of(ops)
-    if setup is None or "epochs" not in setup.rules:
-        return False
-    return setup.rules.get("newest_epoch_wins") == "yes" or setup.rules.get("epoch_assigned_on_lead") == "no"
+    return setup is not None and "epochs" in setup.rules and newest_wins(setup.rules)
+
+
+def newest_wins(rules: Mapping[str, str]) -> bool:
+    """Return True if a new entry of a checkpoint wins against older ones that contradict it, by these rules."""
+    return rules.get("newest_epoch_wins") == "yes" or rules.get("epoch_assigned_on_lead") == "no"
 
 
 @fact

@@ -37,7 +37,7 @@ KINDS: Final = (
         "leader(n, h) or follower(n, h) with h other than what n's process reported before; or "
         "high-watermark(n, to) or leader, follower, recovered (n, to): to > the log end of n; or "
         "high-watermark(n, to) while n leads with ISR I, m in I: to > max{end of m's log until then} "
-        "(with KIP-320: in n's epoch); or high-watermark(n, to) and no log ever ended at to; or "
+        "(with KIP-320: in n's epoch); or high-watermark(n, to) and no log ever ended or began at to; or "
         "high-watermark(n, to) while n follows in epoch e (with KIP-320): to > the leader's high watermark in e "
         "until then, and n's log does not begin at to; or read(h), read(k), k < h or final leader's log end < h, "
         "no election and no fault between; "
@@ -121,12 +121,15 @@ def _members(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 
 def _sources(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield high watermarks at which no log ever ended, and those of a follower above what its leader had."""
+    """Yield high watermarks at which no log ever ended or began, and those of a follower above its leader's."""
     told = moments(ops)
     ends = {0, *(moment.after.end for moment in told)}
     ends |= {end for _, cut in events_of(ops, Truncate) for end in (cut.start, cut.to, cut.end)}
     # A follower is good up to where its log is damaged, and says so when it fetches from there.
     ends |= {told_of.base for _, told_of in events_of(ops, Corrupt)}
+    # A deletion may move a log's start into a batch. A follower's high watermark is never below its log's start,
+    # and may be there as it begins to lead.
+    ends |= {move.to for _, move in events_of(ops, LogStart)}
     led: dict[int, tuple[list[int], list[int]]] = {}
     margin, setup = margin_ns(ops), setup_of(ops)
     # Before KIP-320, and in sessions before KAFKA-9338, a leader serves followers that it has in another epoch.

@@ -19,7 +19,7 @@ from harness.cluster.names import OWN
 from harness.cluster.settings import Settings
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.seed_name import seed_name
-from harness.random_schedule.upgrades import DISTURBANCES_MAX, OLDEST, Rolling
+from harness.random_schedule.upgrades import DISTURBANCES_MAX, OLDEST, UNFENCED, Rolling
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import MEANWHILE, Act, Produce, Settle
@@ -52,7 +52,8 @@ def draw_climb(seed: int, faults: Collection[str], versions: Sequence[str]) -> S
     steps: list[Act] = [Produce("m1", acks=ACKS_ALL, outcome=MEANWHILE), Settle()]
     for number, (before, version) in enumerate(zip([OWN, *ways], ways, strict=False), start=2):
         most = 0 if CALM & {before, version} else DISTURBANCES_MAX
-        rolling = Rolling(chance, NODES, REPLICAS, faults, most)
+        unfenced = bool(UNFENCED & {before, version})
+        rolling = Rolling(chance, NODES, REPLICAS, faults, most, unfenced=unfenced)
         steps += rolling.to(chance.sample(NODES, len(NODES)), version)
         steps.append(Produce(f"m{number}", acks=ACKS_ALL, outcome=MEANWHILE))
     records = (*(f"m{number}" for number in range(1, len(ways) + 2)), *FINAL_RECORDS)

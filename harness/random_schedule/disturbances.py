@@ -7,7 +7,9 @@ what that one does whether anything is upgraded or not. So two things are not do
 
 - no broker comes back before its session has ended: up to 2.1 a controller does not see it gone (KAFKA-1120);
 - no message is held, doubled or delayed, and no broker is cut off from ZooKeeper alone: up to 2.0.1 a leader and a
-  follower need not know that they speak of two epochs (KIP-320).
+  follower need not know that they speak of two epochs (KIP-320). So, until then, no broker loses its session
+  beside another's loss of power: it would go on fetching behind the records that its leader has lost, in the old
+  epoch, while that leads again, and be let into the ISR with them.
 
 Each disturbance undoes itself; what it leaves behind the `settle` after it undoes.
 """
@@ -37,6 +39,14 @@ def gone(fault: str, name: str) -> list[Act]:
     """Return the steps that take a broker down, so that every controller sees it go; a stop ends its session."""
     down = Inject(fault, (name,))
     return [down] if fault == "stop" else [down, Inject("expire", (name,))]
+
+
+def is_unheard_loss(acts: Sequence[Act]) -> bool:
+    """Return True if a broker loses its power while another one, which is up, loses its session."""
+    faults = [act for act in acts if isinstance(act, Inject)]
+    crashed = {act.nodes for act in faults if act.fault in ("kill", "power-loss")}
+    expired = {act.nodes for act in faults if act.fault == "expire"}
+    return any(act.fault == "power-loss" for act in faults) and not expired <= crashed
 
 
 def _crash(chance: Random, name: str, fault: str) -> list[Act]:

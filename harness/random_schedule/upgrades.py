@@ -24,7 +24,7 @@ from random import Random
 from typing import Final
 
 from harness.cluster.names import OWN
-from harness.random_schedule.disturbances import RESTART, SEEN_MS, disturbance, gone, passing
+from harness.random_schedule.disturbances import RESTART, SEEN_MS, disturbance, gone, is_unheard_loss, passing
 from harness.random_schedule.width import HURRIED_MS
 from harness.scenario.steps import Act, Inject, Install, Produce, Settle
 from harness.workload.plan import Clients
@@ -37,6 +37,8 @@ OLDEST: Final = "@kip101"
 EPOCHLESS: Final = "@hw"
 EPOCHLESS_SHARE: Final = 0.5
 OLDER: Final = (OLDEST, "@kip279", "@kip279-2.0.1", "@kip320")
+# Those whose requests do not say of which epoch they are.
+UNFENCED: Final = frozenset({"@kip279", "@kip279-2.0.1"})
 # How long the cluster stays as it is between the two, in milliseconds.
 STAYS_MS: Final = (5.0, 120.0)
 # How often some brokers are upgraded before the last of them was set back.
@@ -91,7 +93,7 @@ def with_upgrades(
     stay = passing(chance, *STAYS_MS)
     calm = is_oldest or chance.random() < CALM_SHARE
     most = 0 if calm else chance.randint(1, DISTURBANCES_MAX)
-    rolling = Rolling(chance, nodes, replicas, faults, most)
+    rolling = Rolling(chance, nodes, replicas, faults, most, unfenced=older in UNFENCED)
     rolled = [
         Settle(),
         *rolling.to(down, older),
@@ -127,6 +129,8 @@ class Rolling:
     faults: Collection[str]
     # How many disturbances one restart has, at most.
     most: int
+    # Whether a version of UNFENCED is spoken.
+    unfenced: bool = False
 
     def to(self, nodes: Sequence[str], protocol: str) -> list[Act]:
         """Return steps that restart these nodes with another protocol, one after another."""
@@ -145,6 +149,8 @@ class Rolling:
         found, left = list(steps), list(nodes)
         for _ in range(self.chance.randint(0, self.most)):
             acts = disturbance(self.chance, left, self.replicas, self.faults) if left else []
+            if self.unfenced and is_unheard_loss([*found, *acts]):
+                continue
             # Who crashes does so once: one of two restarts would come before the other's session has ended.
             left = [name for name in left if Inject(RESTART, (name,)) not in acts]
             at = 0

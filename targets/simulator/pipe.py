@@ -103,6 +103,7 @@ class Pipe(Connection):
     Attributes:
         outside: True for a client's connection, to which only a cut of clients applies.
         last_offsets: The last fetch offset that the witness recorded, by partition.
+        question_version: The version of the last OffsetForLeaderEpoch that the witness recorded, and its answer's.
         known: What the fetches of a session have asked so far, by partition.
         abouts: The partitions of fetches that have no answer yet, by their tags.
     """
@@ -112,6 +113,7 @@ class Pipe(Connection):
     outside: bool
     lanes: tuple[Lane, Lane] = field(default_factory=lambda: (Lane(), Lane()), kw_only=True)
     last_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    question_version: int = 0
     known: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
     abouts: dict[int, tuple[FetchPartition, ...]] = field(default_factory=dict)
 

@@ -40,13 +40,14 @@ class Witness:
                 self._fetch(record, pipe, frame.request)
         elif isinstance(frame.request, OffsetForLeaderEpochRequest):
             if direction == REQUESTS:
+                pipe.question_version = self._epoch_version(pipe.link)
                 for question in frame.request.questions:
                     asked = events.EpochQuestion(
                         link=pipe.link,
                         topic=question.tp.topic,
                         partition=question.tp.partition,
                         leader_epoch=question.leader_epoch,
-                        version=self._epoch_version(pipe.link),
+                        version=pipe.question_version,
                     )
                     record(asked)
                 return
@@ -58,7 +59,7 @@ class Witness:
                         topic=answer.tp.topic,
                         partition=answer.tp.partition,
                         error=int(answer.error),
-                        leader_epoch=answer.leader_epoch if self._epoch_version(pipe.link) else -1,
+                        leader_epoch=answer.leader_epoch if pipe.question_version else -1,
                         end_offset=answer.end_offset,
                     )
                     record(answered)

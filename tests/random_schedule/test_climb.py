@@ -17,6 +17,7 @@ from harness.scenario.text import text_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
+from tests.random_schedule.test_upgrades import loses_a_session_beside_a_loss_of_power, rounds
 
 LADDER = ["@kip101", "@kip279", "@kip320", OWN, "@kip320", OWN]
 MENDING = {"stop", "restart"}
@@ -75,6 +76,19 @@ def test_ladder_has_the_versions_that_the_runs_protocol_can_speak(
 def test_protocol_that_speaks_no_older_version_is_refused() -> None:
     with pytest.raises(UsageError, match=r"broker:kip101 can speak none of @kip101, .*; expected a newer"):
         runs("kip101").spec(0)
+
+
+def test_no_session_ends_beside_a_loss_of_power_where_fetches_have_no_epoch() -> None:
+    """Source: KIP-320."""
+    ways = [OWN, *LADDER]
+    found = {True: 0, False: 0}
+    for seed in range(60):
+        acts = [step.act for step in draw_climb(seed, list(NEMESES), LADDER[:3]).steps]
+        of_each = [part for part in rounds(acts) if any(isinstance(act, Install) for act in part)]
+        for number, part in enumerate(of_each):
+            rung = number // len(NODES)
+            found["@kip279" in ways[rung : rung + 2]] += loses_a_session_beside_a_loss_of_power(part)
+    assert (found[True], found[False] > 5) == (0, True)
 
 
 def test_time_is_refused_as_the_schedule_is_the_workloads_own() -> None:

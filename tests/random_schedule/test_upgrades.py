@@ -112,6 +112,28 @@ def test_who_goes_down_to_the_oldest_versions_is_left_alone() -> None:
     assert min(calm.values()) > 25
 
 
+def loses_a_session_beside_a_loss_of_power(acts: list[Act]) -> bool:
+    faults = [act for act in acts if isinstance(act, Inject)]
+    went = {act.nodes for act in faults if act.fault in ("kill", "power-loss")}
+    ended = {act.nodes for act in faults if act.fault == "expire"}
+    return bool(ended - went) and "power-loss" in {act.fault for act in faults}
+
+
+def test_no_session_ends_beside_a_loss_of_power_where_fetches_have_no_epoch() -> None:
+    """
+    Who does not hear of an election fetches on behind what its leader has lost, and joins the ISR (seed 1118).
+
+    Source:  KIP-320.
+    """
+    found = dict.fromkeys(OLDER, 0)
+    for seed in SEEDS:
+        steps = drawn(seed)
+        older = next(act.protocol for act in steps if isinstance(act, Install))
+        found[older] = found.get(older, 0) + sum(map(loses_a_session_beside_a_loss_of_power, rounds(steps)))
+    assert found.pop("@kip320") > 5
+    assert not any(found.values())
+
+
 def test_no_broker_is_back_before_its_session_has_ended() -> None:
     """Up to 2.1 a controller does not see that it was away (KAFKA-1120)."""
     for seed in SEEDS:

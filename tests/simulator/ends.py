@@ -50,14 +50,18 @@ class Room:
 
     def __init__(self, protocol: str = "kip101", *, latency: Latency | None = None, seed: int = 0) -> None:
         self.clock = Clock(seed)
-        self.network = Network(
-            self.clock, latency or Latency(), Witness(lambda _: questions_version(PROTOCOLS[protocol]))
-        )
+        self.protocol = protocol
+        witness = Witness(lambda _: questions_version(PROTOCOLS[self.protocol]))
+        self.network = Network(self.clock, latency or Latency(), witness)
         self.links = SimLinks(self.network)
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.network.record = into(self.told)
         self.a, self.b = Keeper(), Keeper()
         self.network.ends.update({"A": self.a, "B": self.b})
+
+    def install(self, protocol: str) -> None:
+        """Have both nodes speak another protocol from now on."""
+        self.protocol = protocol
 
     def dial(self, *, outside: bool = False) -> Pipe:
         """Open a connection from A to B."""

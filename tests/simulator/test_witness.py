@@ -38,9 +38,26 @@ def test_question_and_answer_are_told_when_they_are_handed_on() -> None:
 
 def test_answers_of_the_oldest_version_have_no_epoch() -> None:
     room = Room("kip101")
-    room.answer(room.dial(), (1, end_of(2, 7)), question(3))
+    pipe = room.dial()
+    room.ask(pipe, (1, question(3)), question(3))
+    room.answer(pipe, (1, end_of(2, 7)), question(3))
     room.settle()
     assert [{**PLACE, "error": 0, "leader_epoch": -1, "end_offset": 7}] == room.of("epoch-answer")
+
+
+@pytest.mark.parametrize(("before", "after", "epoch"), [("kip279", "kip101", 2), ("kip101", "kip279", -1)])
+def test_answer_under_way_keeps_its_version_while_its_sender_is_installed_another(
+    before: str, after: str, epoch: int
+) -> None:
+    """Its bytes were written before (seed 1529 with an upgrade forced)."""
+    room = Room(before)
+    pipe = room.dial()
+    room.ask(pipe, (1, question(3)), question(3))
+    room.settle()
+    room.answer(pipe, (1, end_of(2, 7)), question(3))
+    room.install(after)
+    room.settle()
+    assert [{**PLACE, "error": 0, "leader_epoch": epoch, "end_offset": 7}] == room.of("epoch-answer")
 
 
 def test_clients_are_not_overheard() -> None:

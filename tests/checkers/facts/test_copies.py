@@ -184,3 +184,31 @@ def test_record_went_with_the_disk_though_the_next_start_tells_of_no_log() -> No
     (fate,) = fates_of(story.ops, 4, origin)["B"]
     assert fate.end is not None
     assert Cause.POWER is fate.end.cause, fate.end.text
+
+
+@pytest.mark.parametrize(("epochs", "own", "back"), [
+    ([], "yes", True),
+    ([(2, 2)], "yes", False),  # the last batch has the epoch of what was written since
+    ([], "no", False),  # a broker that keeps no epochs tells nothing by it
+])  # fmt: skip
+def test_old_tail_without_epochs_is_back_in_place_of_what_was_written_since(
+    epochs: list[tuple[int, int]], own: str, *, back: bool
+) -> None:
+    """A led without epochs within an upgrade, cut what B lacks, and loses its power (seed 941)."""
+    rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
+    story = installed(Story(RECORDS, "kip101", rules=rules), rules | {"epochs": "no"})
+    story.leads("A", 1, 0).append("A", 0, 1, -1, "leader").append("A", 1, 3, -1, "leader")
+    installed(story, rules | {"epochs": own}).follows("A", "B", 2, 3).cut("A", 3, 1, "high-watermark")
+    story.leads("B", 2, 1).append("B", 1, 2, 2, "leader").append("B", 2, 3, 2, "leader")
+    story.append("A", 1, 2, 2, "follower").append("A", 2, 3, 2, "follower").started("A").recovered("A", 3, epochs)
+    for offset in (1, 2):
+        old, none, new, *since = _origins(story, "A", offset)
+        assert (none, [new]) == (None, _origins(story, "B", offset))
+        assert ([None, old] if back else []) == since
+    assert 1 == len(_origins(story, "A", 0))
+
+
+def installed(story: Story, rules: dict[str, str]) -> Story:
+    return story.add(
+        Source.RUNNER, "runner", OpType.INFO, "installed", node="A", protocol="kip101@hw", rules=rules
+    )

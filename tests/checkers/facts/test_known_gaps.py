@@ -121,3 +121,23 @@ def test_last_standing_is_alone_if_the_other_member_joined_without_a_session(reg
     story.fault("restart", "A", ms=50).registered(registered, ms=60).leads("A", 2, ms=70, isr="A")
     losing, outage = takeovers(story.ops)[-1], outages(story.ops)[-1]
     assert gap is last_standing(story.ops, losing, outage, lambda _: False)
+
+
+@pytest.mark.parametrize(
+    ("shown", "told", "gap"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_decision_that_a_controller_wrote_and_could_not_report_takes_a_return_into_account(
+    *, shown: bool, told: bool, gap: bool
+) -> None:
+    """It was deposed in between, and decided again in its next term (kip320, workload upgrade, seed 21)."""
+    story = Story(RECORDS, "kip101").started("A", "B").elected("B", 0, isr="B").leads("B", 0, 0, isr="B")
+    story.fault("power-loss", "B").elected(None, 1, isr="B").started("B").recovered("B", 0)
+    if shown:
+        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=["A", "B", "C"])
+    story.broker("B", "registered", taken_over=False, czxid=7).elected("B", 2, isr="B").leads("B", 2, 0, isr="B")
+    about = {"leader": 12, "isr": [12], "unclean": False}
+    if told:
+        story.broker("C", "elected", **TOPIC, **about, epoch=2, saw=[[12, 2]])  # it had read nothing new
+    story.elected("B", 3, isr="B").broker("C", "elected", **TOPIC, **about, epoch=3, saw=[[12, 7]])
+    losing, outage = takeovers(story.ops)[-1], outages(story.ops)[-1]
+    assert gap is last_standing(story.ops, losing, outage, lambda _: False)
