@@ -13,7 +13,8 @@ from concurrent.futures import Executor
 from typing import Final
 
 from targets.broker.core.messages import TopicPartition
-from targets.broker.log.data_dir import DataDir, Durable
+from targets.broker.log.data_dir import DataDir
+from targets.broker.log.offsets import Durable
 
 # Up to so many are written in the loop: a few milliseconds, and what was written is reported with it.
 IN_LOOP_MAX: Final = 500

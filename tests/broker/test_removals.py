@@ -16,7 +16,7 @@ import pytest
 
 from targets.broker.core.messages import TopicPartition
 from targets.broker.log import checkpoint, deletion
-from targets.broker.log.data_dir import DataDir
+from targets.broker.log.data_dir import DataDir, open_data_dir
 from targets.broker.removals import Removals
 
 TPS = tuple(TopicPartition("t", number) for number in range(5))
@@ -90,6 +90,38 @@ def test_logs_that_are_made_anew_in_one_step_leave_the_checkpoint_together(
             disk.data.create_log(tp)
     file = tmp_path / checkpoint.HIGH_WATERMARKS_FILE
     assert ([file], {TPS[0]: 7}) == (written, checkpoint.read_offsets(file))
+
+
+FILES = (checkpoint.RECOVERY_POINTS_FILE, checkpoint.LOG_STARTS_FILE, checkpoint.CLEANED_FILE)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_logs_of_an_earlier_process_leave_each_checkpoint_in_one_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    """A write for each of a thousand logs would hold up the broker; that they are made anew changes nothing."""
+    open_data_dir(tmp_path).data.close()
+    for name in FILES:
+        checkpoint.write_offsets(tmp_path / name, dict.fromkeys(TPS, 0))
+    for tp in TPS:
+        (tmp_path / str(tp)).mkdir()
+    data = open_data_dir(tmp_path).data
+    written: list[Path] = []
+    real = checkpoint.write_offsets
+
+    def write(path: Path, *arguments: object, **options: object) -> int:
+        written.append(path)
+        return real(path, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(checkpoint, "write_offsets", write)
+    with data.together():
+        for tp in TPS[1:]:
+            data.logs[tp].delete()
+        assert [] == written
+        for tp in TPS[1:] if again else ():
+            data.create_log(tp)
+    assert sorted(FILES) == sorted(path.name for path in written)
+    assert [{TPS[0]: 0}] * 3 == [checkpoint.read_offsets(tmp_path / name) for name in FILES]
 
 
 def test_loop_goes_on_while_a_directory_is_removed_and_who_closes_waits_for_it(

@@ -258,6 +258,10 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             moves.on_read(core, continuation, results)
         case moves.AwaitMovesNoted():
             moves.on_written(core, continuation, results)
+        case moves.AwaitTopicNamesToList():
+            moves.on_names_to_list(core, continuation, results[0])
+        case moves.AwaitTopicsToList():
+            moves.on_read_to_list(core, continuation, results)
         case configs.AwaitTopicsDescribed():
             configs.on_topics_read(core, continuation, results)
         case altering.AwaitTopicsToAlter():

@@ -2,7 +2,8 @@
 Reassignments that clients ask for, cancel and list: what is wanted is written into the topic's node.
 
 `reassignment` does the rest. V3 has a path for what is wanted; here, as in Kafka since KIP-455, the request goes
-to the controller, and what it has written stands beside the assignment that it changes.
+to the controller, and what it has written stands beside the assignment that it changes. What is listed is read
+there too: the controller's last reading may have been before a request that is answered.
 Source:  Kafka Replication Design V3, Paths 5; KIP-455; Kafka, KafkaController.alterPartitionReassignments.
 """
 
@@ -29,6 +30,9 @@ from targets.broker.core.state import Core
 from targets.broker.core.topics import LOST
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
+    BROKER_TOPICS,
+    CONTROLLER_EPOCH,
+    ZkCheck,
     ZkChildren,
     ZkDone,
     ZkError,
@@ -60,10 +64,26 @@ class AwaitMovesNoted:
     noted: tuple[tuple[TopicPartition, ...], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitTopicNamesToList:
+    """All that is being moved is to be listed; the names of the topics are being read."""
+
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitTopicsToList:
+    """What is being moved is to be listed, of these partitions or, with None, of all; the nodes are being read."""
+
+    caller: Caller
+    topics: tuple[str, ...]
+    partitions: tuple[TopicPartition, ...] | None
+
+
 def on_alter(core: Core, caller: Caller, request: AlterReassignmentsRequest) -> None:
     """Read where the partitions are, if this broker is the controller."""
     if not core.state.controller.active:
-        core.effects.append(Answer(to=caller, response=PartitionErrors(error=ErrorCode.NOT_CONTROLLER, errors=())))
+        _refuse(core, caller)
         return
     named = dict.fromkeys(wanted.tp.topic for wanted in request.partitions)
     topics = tuple(topic for topic in named if is_topic_name(topic))
@@ -72,7 +92,16 @@ def on_alter(core: Core, caller: Caller, request: AlterReassignmentsRequest) -> 
 
 
 def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult, ...]) -> None:
-    """Check each partition, and write what is wanted of each topic; other partitions of it go ahead."""
+    """
+    Check each partition, and write what is wanted of each topic; other partitions of it go ahead.
+
+    Only the controller of now may write: another's first reading may have been before a write of one deposed.
+    Source:  Kafka, KafkaZkClient.setOrCreatePartitionReassignment and setTopicAssignment, which check the epoch.
+    """
+    if not core.state.controller.active:
+        _refuse(core, continuation.caller)
+        return
+    in_office = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     brokers = results[0]
     live = readable.broker_ids(core, brokers.names) if isinstance(brokers, ZkNames) else None
     nodes = dict(zip(continuation.topics, results[1:], strict=True))
@@ -96,7 +125,7 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
             continue
         data = encode_topic(replace(has, moves=moves))
         write = ZkSet(path=topic_path(topic), data=data, version=node.version)
-        writes.append(ZkMulti(ops=(*made.checks(core, topic, has.made), write)))
+        writes.append(ZkMulti(ops=(in_office, *made.checks(core, topic, has.made), write)))
         noted.append(sound)
     after = AwaitMovesNoted(caller=continuation.caller, errors=tuple(errors), noted=tuple(noted))
     if writes:
@@ -110,9 +139,11 @@ def on_written(core: Core, continuation: AwaitMovesNoted, results: tuple[ZkResul
     errors = [*continuation.errors]
     for partitions, result in zip(continuation.noted, results, strict=True):
         error, text = ErrorCode.NONE, ""
-        if not isinstance(result, ZkDone):
-            changed = f"its topic was changed meanwhile ({result}); nothing is moved"
-            error, text = ErrorCode.REQUEST_TIMED_OUT, LOST if result is ZkError.LOST else changed
+        if result is ZkError.LOST:
+            error, text = ErrorCode.REQUEST_TIMED_OUT, LOST
+        elif not isinstance(result, ZkDone):
+            what = f"its topic was changed meanwhile, or another broker is the controller ({result})"
+            error, text = ErrorCode.REQUEST_TIMED_OUT, f"{what}; nothing is moved"
         errors += [PartitionError(tp, error, text) for tp in partitions]
     if results:
         controller.read(core)
@@ -120,16 +151,64 @@ def on_written(core: Core, continuation: AwaitMovesNoted, results: tuple[ZkResul
     core.effects.append(Answer(to=continuation.caller, response=response))
 
 
+def _refuse(core: Core, caller: Caller) -> None:
+    core.effects.append(Answer(to=caller, response=PartitionErrors(error=ErrorCode.NOT_CONTROLLER, errors=())))
+
+
+# --- the list ------------------------------------------------------------------------------------------------
 def on_list(core: Core, caller: Caller, request: ListReassignmentsRequest) -> None:
-    """Answer what is under way, as this controller has read or written it last."""
-    known = core.state.controller
-    if not known.in_office:
-        response = ReassignmentsResponse(error=ErrorCode.NOT_CONTROLLER, reassignments=())
+    """Read which topics there are, or at once those that are named, if this broker is the controller."""
+    if not core.state.controller.active:
+        _answer_list(core, caller, ErrorCode.NOT_CONTROLLER)
+    elif request.partitions is None:
+        core.ask(AwaitTopicNamesToList(caller=caller), ZkChildren(path=BROKER_TOPICS))
     else:
-        asked = known.moves if request.partitions is None else dict.fromkeys(request.partitions)
-        found = [_shown(tp, known.assignments[tp], known.moves[tp]) for tp in asked if tp in known.moves]
-        response = ReassignmentsResponse(error=ErrorCode.NONE, reassignments=tuple(found))
-    core.effects.append(Answer(to=caller, response=response))
+        named = dict.fromkeys(tp.topic for tp in request.partitions)
+        _read_to_list(core, caller, tuple(topic for topic in named if is_topic_name(topic)), request.partitions)
+
+
+def on_names_to_list(core: Core, continuation: AwaitTopicNamesToList, result: ZkResult) -> None:
+    """Read all topics."""
+    if isinstance(result, ZkNames):
+        _read_to_list(core, continuation.caller, readable.topic_names(core, result.names), None)
+    else:
+        _answer_list(core, continuation.caller, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def on_read_to_list(core: Core, continuation: AwaitTopicsToList, results: tuple[ZkResult, ...]) -> None:
+    """Answer what is under way, unless the office was lost: then only the next controller knows."""
+    if not core.state.controller.active:
+        _answer_list(core, continuation.caller, ErrorCode.NOT_CONTROLLER)
+        return
+    if ZkError.LOST in results:
+        _answer_list(core, continuation.caller, ErrorCode.REQUEST_TIMED_OUT)
+        return
+    there, _ = readable.read_topics(core, continuation.topics, results)
+    moving = {
+        TopicPartition(topic, partition): _shown(TopicPartition(topic, partition), has.replicas[partition], move)
+        for topic, _, has in there
+        for partition, move in has.moves.items()
+    }
+    asked = moving if continuation.partitions is None else dict.fromkeys(continuation.partitions)
+    _answer_list(core, continuation.caller, ErrorCode.NONE, tuple(moving[tp] for tp in asked if tp in moving))
+
+
+def _read_to_list(
+    core: Core, caller: Caller, topics: tuple[str, ...], partitions: tuple[TopicPartition, ...] | None
+) -> None:
+    after = AwaitTopicsToList(caller=caller, topics=topics, partitions=partitions)
+    if topics:
+        core.ask(after, *(ZkGet(path=topic_path(topic)) for topic in topics))
+    else:
+        on_read_to_list(core, after, ())
+
+
+def _answer_list(
+    core: Core, caller: Caller, error: ErrorCode, reassignments: tuple[Reassignment, ...] = ()
+) -> None:
+    core.effects.append(
+        Answer(to=caller, response=ReassignmentsResponse(error=error, reassignments=reassignments))
+    )
 
 
 def _shown(tp: TopicPartition, replicas: tuple[int, ...], move: Move) -> Reassignment:

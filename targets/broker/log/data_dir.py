@@ -22,14 +22,12 @@ from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
 from targets.broker.log.deletion import DELETED_SUFFIX, NAME_BYTES_MAX, Deletions, Remove, remove_directories
-from targets.broker.log.doubt import noted
 from targets.broker.log.file_log import FileLog
+from targets.broker.log.offsets import Durable, Offsets, replace_offsets
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import SEGMENT_BYTES_DEFAULT, LogOptions
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.together import Together
-
-Durable = tuple[str, int]
 
 # Kafka's own rule for topic names; it also keeps a topic name from being a path.
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
@@ -73,31 +71,38 @@ class DataDir:
             before_cut=self._before_cut,
             before_start=self._keep_start,
             after_cleaning=self._keep_clean,
+            after_deletion=self._forget,
             producers_max=producers_max,
             files=OpenFiles(files_open_max),
             together=together,
             deletions=Deletions(together, remove),
         )
-        self._points_on_disk: dict[TopicPartition, int] = {}
+        self._points = Offsets(path / checkpoint.RECOVERY_POINTS_FILE, together, on_durable)
+        self._starts = Offsets(path / checkpoint.LOG_STARTS_FILE, together, on_durable)
+        self._clean = Offsets(path / checkpoint.CLEANED_FILE, together, on_durable)
         # What the checkpoint of high watermarks holds, or is about to; the lock is held while it is written.
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._checkpointing = Lock()
         self._forgot: Durable = (checkpoint.HIGH_WATERMARKS_FILE, 0)
-        self._starts_on_disk: dict[TopicPartition, int] = {}
-        self._clean_on_disk: dict[TopicPartition, int] = {}
 
     def create_log(self, tp: TopicPartition, topic_id: int = NO_TOPIC_ID) -> FileLog:
         """
         Create an empty log for a partition that has none here.
 
         What the checkpoints say of a deleted log of that name is removed, durably before this one can have a
-        record: recovery would take the offsets for this log's.
+        record: recovery would take the offsets for this log's. Where that one started, an empty log would start
+        and end: this goes before the new directory is there. Of an empty log recovery lowers the others itself.
         """
         if not _TOPIC.fullmatch(tp.topic) or tp.partition < 0:
             raise ValueError(f"partition {tp}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-', not . or ..")
         if len(str(tp)) > NAME_BYTES_MAX:
             raise ValueError(f"partition {tp}: {len(str(tp))} characters; expected at most {NAME_BYTES_MAX}")
         self._forget(tp)
+        self._starts.forget(tp, at_once=True)
+        with self._checkpointing:
+            forgets = self._high_watermarks.pop(tp, None) is not None
+        if forgets:
+            self._options.together.add(self)
         log = FileLog.create(tp, self.path / str(tp), self._options)
         if topic_id != NO_TOPIC_ID:
             log.adopt(topic_id)
@@ -126,7 +131,7 @@ class DataDir:
         A log that is made anew meanwhile is taken out first, or last: its old high watermark never stays.
         """
         with self._checkpointing:
-            return self._replace(checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks)
+            return replace_offsets(self.path / checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks)
 
     def settle(self) -> None:
         """Write the high watermarks without those of logs that were made anew, durably."""
@@ -138,8 +143,7 @@ class DataDir:
 
     def write_recovery_points(self) -> list[Durable]:
         """Replace the recovery point checkpoint with the flushed ends of all logs, durably."""
-        self._points_on_disk = {tp: log.recovery_point for tp, log in self._live().items()}
-        return [self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)]
+        return [self._points.replace({tp: log.recovery_point for tp, log in self._live().items()})]
 
     def close_cleanly(self, high_watermarks: Mapping[TopicPartition, int]) -> list[Durable]:
         """Flush every log, side by side, close it, write all checkpoints, and leave the marker of that last."""
@@ -149,9 +153,7 @@ class DataDir:
         durable = self.write_recovery_points()
         durable += self.write_high_watermarks(high_watermarks)
         starts = {tp: log.moved_start for tp, log in self._live().items()}
-        moved = {tp: start for tp, start in starts.items() if start is not None}
-        durable.append(self._write(checkpoint.LOG_STARTS_FILE, moved))
-        self._starts_on_disk = moved
+        durable.append(self._starts.replace({tp: at for tp, at in starts.items() if at is not None}))
         self.close()
         (self.path / checkpoint.CLEAN_MARKER).touch()
         checkpoint.sync_directory(self.path)
@@ -168,21 +170,20 @@ class DataDir:
         known: Mapping[TopicPartition, Known],
         *,
         high_watermarks: Mapping[TopicPartition, int],
+        points: Mapping[TopicPartition, int],
         starts: Mapping[TopicPartition, int],
         clean_to: Mapping[TopicPartition, int],
     ) -> dict[TopicPartition, Recovery]:
         """Open the log of every partition directory; `known` has an entry for each, checkpoints may have more."""
         recoveries = {}
-        self._high_watermarks, self._starts_on_disk = dict(high_watermarks), dict(starts)
-        self._clean_on_disk = dict(clean_to)
-        self._points_on_disk = {
-            tp: of_log.recovery_point for tp, of_log in known.items() if of_log.recovery_point is not None
-        }
+        self._high_watermarks = dict(high_watermarks)
+        for file, found in ((self._points, points), (self._starts, starts), (self._clean, clean_to)):
+            file.begin(found)
         for tp, of_log in known.items():
             self.logs[tp], recoveries[tp] = open_log(tp, self.path / str(tp), of_log, self._options)
             # The next start must not trust a log up to its old recovery point if recovery cut it below, nor take
             # for clean what is appended where clean records were.
-            self._lower_recovery_point(tp, self.logs[tp].recovery_point)
+            self._points.lower(tp, self.logs[tp].recovery_point)
             self._lower_clean(tp, self.logs[tp].end_offset)
         return recoveries
 
@@ -190,53 +191,30 @@ class DataDir:
         return {tp: log for tp, log in self.logs.items() if not log.deleted}
 
     def _forget(self, tp: TopicPartition) -> None:
-        """Remove a partition that has no log from the checkpoints of offsets, durably."""
-        self._lower_recovery_point(tp, 0)
-        self._lower_clean(tp, 0)
-        with self._checkpointing:
-            forgets = self._high_watermarks.pop(tp, None) is not None
-        if forgets:
-            self._options.together.add(self)
-        if self._starts_on_disk.pop(tp, None) is not None:
-            self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
+        """Take a log that is gone out of the checkpoints that are written log by log, by the end of the step."""
+        for file in (self._points, self._starts, self._clean):
+            file.forget(tp)
 
     def _before_cut(self, tp: TopicPartition, offset: int) -> None:
         """Lower what the checkpoints say of a log that is about to end at an offset, durably."""
-        self._lower_recovery_point(tp, offset)
+        self._points.lower(tp, offset)
         self._lower_clean(tp, offset)
-        if self._starts_on_disk.get(tp, 0) > offset:
-            self._keep_start(tp, offset)
+        self._starts.lower(tp, offset)
 
     def _keep_start(self, tp: TopicPartition, offset: int) -> None:
         """Write down where a log starts, durably: else the next start would find what lies below again."""
-        self._starts_on_disk[tp] = offset
-        self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
+        self._starts.keep(tp, offset)
 
     def _keep_clean(self, tp: TopicPartition, offset: int) -> None:
         """Write down how far a log is compacted, durably: the next start compacts what lies behind."""
-        if self._clean_on_disk.get(tp, 0) != offset:
-            self._clean_on_disk[tp] = offset
-            kept = {each: to for each, to in self._clean_on_disk.items() if to}
-            self._clean_on_disk = kept
-            self._write(checkpoint.CLEANED_FILE, kept)
+        if not offset:
+            self._clean.forget(tp, at_once=True)
+        elif self._clean.of(tp) != offset:
+            self._clean.keep(tp, offset)
 
     def _lower_clean(self, tp: TopicPartition, offset: int) -> None:
-        if self._clean_on_disk.get(tp, 0) > offset:
+        if self._clean.of(tp) > offset:
             self._keep_clean(tp, offset)
-
-    def _lower_recovery_point(self, tp: TopicPartition, offset: int) -> None:
-        if self._points_on_disk.get(tp, 0) > offset:
-            self._points_on_disk[tp] = offset
-            self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)
-
-    def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> Durable:
-        durable = self._replace(name, offsets)
-        self._on_durable(*durable)
-        return durable
-
-    def _replace(self, name: str, offsets: Mapping[TopicPartition, int]) -> Durable:
-        with noted(f"a write of {name}"):
-            return name, checkpoint.write_offsets(self.path / name, offsets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +293,7 @@ def open_data_dir(
             for tp in _partitions(path)
         },
         high_watermarks=high_watermarks,
+        points=points,
         starts=starts,
         clean_to=clean_to,
     )

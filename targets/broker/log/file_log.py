@@ -359,11 +359,11 @@ class FileLog:
         Source:  Kafka, LogManager.asyncDelete: the next start removes what a crash in between left.
         """
         with whole(self.tp, "a deletion"):
-            self._options.before_cut(self.tp, 0)
             self.close()
             self.deleted = True
             self._beside.forget()
             self._options.deletions.delete(self.directory, self.tp)
+            self._options.after_deletion(self.tp)
 
     # --- durability ----------------------------------------------------------------------------------------
     def flush(self, upto: int | None = None) -> None:

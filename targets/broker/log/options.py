@@ -31,6 +31,10 @@ def _ignore_cleaning(_tp: TopicPartition, _offset: int) -> None:
     """Do nothing: no file keeps how far the log is clean."""
 
 
+def _ignore_deletion(_tp: TopicPartition) -> None:
+    """Do nothing: no file has an entry of the log."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
     """
@@ -45,6 +49,7 @@ class LogOptions:
         before_start: called with (tp, offset) before the log's start moves up to `offset`; makes that durable.
         after_cleaning: called with (tp, offset) when the log is clean up to `offset`, not further; makes that
             durable.
+        after_deletion: called with tp when the log's directory has another name.
         producers_max: of so many idempotent producers recovery finds the last batches.
         files: those that are open, of all logs of a data directory.
         together: what waits to be made durable, of all logs of a data directory.
@@ -57,6 +62,7 @@ class LogOptions:
     before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
     before_start: Callable[[TopicPartition, int], None] = _ignore_start
     after_cleaning: Callable[[TopicPartition, int], None] = _ignore_cleaning
+    after_deletion: Callable[[TopicPartition], None] = _ignore_deletion
     producers_max: int = Limits().producers_max
     files: OpenFiles = field(default_factory=OpenFiles)
     together: Together = field(default_factory=Together)

@@ -14,13 +14,19 @@ from targets.broker.core.messages import (
     CreatePartitionsRequest,
     ErrorCode,
     FetchRequest,
+    ListReassignmentsRequest,
     MorePartitions,
+    PartitionError,
+    PartitionErrors,
+    Reassignment,
+    ReassignmentsResponse,
     TopicErrors,
     TopicPartition,
     WantedReplicas,
 )
-from targets.broker.core.zookeeper import topic_path
-from tests.broker.core.bench import TP
+from targets.broker.core.zookeeper import BROKER_TOPICS, CONTROLLER, ELECTIONS, topic_path
+from tests.broker.core.bench import TP, answers
+from tests.broker.core.cluster import Cluster
 from tests.broker.core.moving import CHECK_MS, OK, RECORDS, alter, cluster_of, holders, is_moved, listed, node
 
 
@@ -132,3 +138,92 @@ def test_so_many_are_moved_at_once_and_the_others_in_their_order() -> None:
     assert Assignment(replicas=dict.fromkeys(range(3), (3, 4))) == decode_topic(
         cluster.zk.nodes[topic_path("u")].data
     )
+
+
+# --- the list ------------------------------------------------------------------------------------------------
+def ask_list(cluster: Cluster, *partitions: TopicPartition) -> list[ReassignmentsResponse]:
+    """Ask the controller for what is moved, of all partitions if none is named; [] while it waits."""
+    request = ListReassignmentsRequest(partitions=partitions or None, timeout_ms=1_000)
+    found = cluster.ask(5, request)
+    return [each for each in found if isinstance(each, ReassignmentsResponse)]
+
+
+def depose(cluster: Cluster) -> None:
+    """Let another broker take office, and the controller hear of it once what it asks is answered."""
+    cluster.zk.nodes.pop(CONTROLLER)
+    cluster.benches[1].fire(CONTROLLER)
+    assert [5, 1] == cluster.in_office
+
+
+@pytest.mark.parametrize("partitions", [(), (TP,)])
+def test_move_is_listed_once_its_request_is_answered_whenever_the_controller_reads(
+    partitions: tuple[TopicPartition, ...],
+) -> None:
+    """Source: Kafka, KafkaController.alterPartitionReassignments: its context has the move before the answer."""
+    cluster = cluster_of()
+    cluster.benches[5].hold(ELECTIONS)
+    assert OK is alter(cluster, 3, 4)
+    moved = Reassignment(tp=TP, replicas=(1, 2, 3, 4), adding=(3, 4), removing=(1, 2))
+    assert [ReassignmentsResponse(error=OK, reassignments=(moved,))] == ask_list(cluster, *partitions)
+    assert OK is alter(cluster)
+    assert [ReassignmentsResponse(error=OK, reassignments=())] == ask_list(cluster, *partitions)
+
+
+def test_what_is_not_moved_or_not_there_is_not_listed() -> None:
+    cluster = cluster_of()
+    cluster.benches[5].hold(ELECTIONS)
+    assert OK is alter(cluster, 3, 4)
+    named = (TopicPartition("t", 7), TopicPartition("none", 0), TopicPartition("a/b", 0))
+    assert [ReassignmentsResponse(error=OK, reassignments=())] == ask_list(cluster, *named)
+    assert [ReassignmentsResponse(error=OK, reassignments=())] == ask_list(cluster, *named[2:])
+
+
+@pytest.mark.parametrize("path", [BROKER_TOPICS, topic_path("t")])
+def test_list_that_cannot_be_read_is_an_error_and_not_empty(path: str) -> None:
+    cluster = cluster_of()
+    cluster.benches[5].lose(path, happened=False)
+    refused = ReassignmentsResponse(error=ErrorCode.REQUEST_TIMED_OUT, reassignments=())
+    assert [refused] == ask_list(cluster)
+
+
+@pytest.mark.parametrize("path", [BROKER_TOPICS, topic_path("t")])
+def test_list_is_refused_by_a_controller_that_is_deposed_while_it_reads(path: str) -> None:
+    cluster = cluster_of()
+    controller = cluster.benches[5]
+    controller.hold(path)
+    assert [] == ask_list(cluster)
+    depose(cluster)
+    controller.fire(CONTROLLER)
+    refused = ReassignmentsResponse(error=ErrorCode.NOT_CONTROLLER, reassignments=())
+    assert [refused] == answers(controller.release())
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_deposed_controller_notes_no_move_and_says_so(*, writes: bool) -> None:
+    """
+    The next controller's first reading may have been before: nobody would begin the move.
+
+    Source:  Kafka, KafkaZkClient: what a controller writes checks the epoch of /controller_epoch.
+    """
+    cluster = cluster_of()
+    controller, before = cluster.benches[5], node(cluster)
+    controller.hold(topic_path("t"), writes=writes)
+    wanted = WantedReplicas(tp=TP, replicas=(3, 4))
+    assert [] == cluster.ask(5, AlterReassignmentsRequest(partitions=(wanted,), timeout_ms=1_000))
+    depose(cluster)
+    (answer,) = [each for each in answers(controller.release()) if isinstance(each, PartitionErrors)]
+    (refused,) = answer.errors
+    assert PartitionError(TP, ErrorCode.REQUEST_TIMED_OUT) == PartitionError(*refused[:2])
+    assert "another broker is the controller" in refused[2] and before == node(cluster)
+
+
+def test_controller_that_knows_that_it_is_deposed_writes_no_move() -> None:
+    cluster = cluster_of()
+    controller, before = cluster.benches[5], node(cluster)
+    controller.hold(topic_path("t"))
+    wanted = WantedReplicas(tp=TP, replicas=(3, 4))
+    assert [] == cluster.ask(5, AlterReassignmentsRequest(partitions=(wanted,), timeout_ms=1_000))
+    depose(cluster)
+    controller.fire(CONTROLLER)
+    refused = PartitionErrors(error=ErrorCode.NOT_CONTROLLER, errors=())
+    assert [refused] == answers(controller.release()) and before == node(cluster)
