@@ -63,6 +63,42 @@ MUTANTS: Final = (
         breaks="KAFKA-9338",
         edits=(("if blind else part", "if blind or part.topic_id else part"),),
     ),
+    Mutant(
+        name="whoever-lags-is-quiet",
+        module="quiet",
+        category=Category.MANY,
+        sentence="A partition that a fetch does not name is passed over also when it has records to give.",
+        breaks="KIP-227: an answer has every partition with new data",
+        edits=(
+            (
+                "            or part.fetch_offset != (end := replica.log.end_offset)\n"
+                "            or progress.end != end\n",
+                "            or (end := replica.log.end_offset) < part.fetch_offset\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="quiet-fetch-counts-for-nothing",
+        module="quiet",
+        category=Category.PROTOCOL,
+        sentence="A fetch that does not name a partition says nothing of when its follower had caught up.",
+        breaks="Kafka's Replica.updateFetchState: it is called for each partition of a session",
+        edits=(
+            (
+                "            progress.caught_up_ns = max(progress.caught_up_ns, now_ns)\n"
+                "            progress.last_fetch_ns = now_ns\n",
+                "",
+            ),
+        ),
+    ),
+    Mutant(
+        name="moved-high-watermark-is-quiet",
+        module="quiet",
+        category=Category.VISIBLE,
+        sentence="A partition that a fetch does not name is passed over when its high watermark has moved.",
+        breaks="FetchSession.CachedPartition.maybeUpdateResponseData: a new high watermark is told",
+        edits=(("            or told[0] != replica.high_watermark\n", ""),),
+    ),
     # --- the follower ------------------------------------------------------------------------------------------
     Mutant(
         name="changed-epoch-is-no-change",
@@ -79,15 +115,23 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="what-is-left-out-falls-back",
-        module="sessions",
+        module="round_answers",
         category=Category.VISIBLE,
         sentence="A follower takes what an answer leaves out for a partition of which nothing is committed.",
         breaks="KIP-227: what an answer leaves out has not changed",
         edits=(
             (
-                "(result for tp, result in self.told.items()",
-                "(replace(result, high_watermark=result.log_start_offset) for tp, result in self.told.items()",
+                "            again[tp] = ask\n",
+                "            again[tp] = ask\n            replica.high_watermark = start\n",
             ),
         ),
+    ),
+    Mutant(
+        name="what-is-named-counts-as-left-out",
+        module="round_answers",
+        category=Category.VISIBLE,
+        sentence="A follower passes over what an answer names, as over what it leaves out.",
+        breaks="KIP-227: what an answer names is new",
+        edits=(("            or tp in news\n", ""),),
     ),
 )

@@ -135,11 +135,13 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="first-part-of-an-answer-alone",
-        module="rounds",
+        module="round_answers",
         category=Category.MANY,
         sentence="Of the partitions of a request the first alone is given its part of the answer.",
         breaks="Kafka's AbstractFetcherThread.processFetchRequest: each partition's data",
-        edits=(("for ask in awaited.asks:\n", "for ask in awaited.asks[:1]:\n"),),
+        edits=(
+            ("    for ask in asks:\n        if response", "    for ask in list(asks)[:1]:\n        if response"),
+        ),
     ),
     Mutant(
         name="fetches-while-bounds-are-asked",
@@ -162,7 +164,7 @@ MUTANTS: Final = (
         breaks="Kafka's AbstractFetcherThread: one request at a time, on one connection",
         edits=(
             (
-                "kind is Kind.FETCH or any(ask.tp in fetcher.unanswered for ask in asks)",
+                "kind is Kind.FETCH or fetcher.is_fetched(asks)",
                 "kind is Kind.FETCH",
             ),
         ),

@@ -64,7 +64,9 @@ MUTANTS: Final = (
         category=Category.MANY,
         sentence="Of the fetches that wait for a partition one is woken; the others time out.",
         breaks="Kafka's DelayedOperationPurgatory.checkAndComplete: all watchers of a key are tried",
-        edits=(("in core.state.fetches.on(tp):", "in core.state.fetches.on(tp)[:1]:"),),
+        edits=(
+            ("number, waiting in core.state.fetches.on(tp):", "number, waiting in core.state.fetches.on(tp)[:1]:"),
+        ),
     ),
     Mutant(
         name="bytes-of-the-first-partition",

@@ -174,8 +174,8 @@ MUTANTS: Final = (
         breaks="Kafka's DelayedOperationPurgatory.tryCompleteElseWatch: it is watched under every key",
         edits=(
             (
-                "for tp in request.partitions:\n            self._of_partition",
-                "for tp in tuple(request.partitions)[:1]:\n            self._of_partition",
+                "for tp in request.partitions:\n            numbers",
+                "for tp in tuple(request.partitions)[:1]:\n            numbers",
             ),
         ),
     ),

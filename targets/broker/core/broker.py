@@ -35,6 +35,7 @@ from targets.broker.core import (
     removal,
     replicas,
     retention,
+    round_answers,
     rounds,
     state_writes,
     topic_configs,
@@ -208,7 +209,7 @@ def _on_answered(core: Core, event: Answered) -> None:
     continuation = core.state.pending.pop(event.tag, None)
     match continuation:
         case AwaitLeader():
-            rounds.on_answered(core, continuation, event.tag, event.response)
+            round_answers.on_answered(core, continuation, event.tag, event.response)
         case command_queue.AwaitCommandAck():
             command_queue.on_commanded(core, continuation, event.tag, event.response)
         case None:

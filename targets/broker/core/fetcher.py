@@ -111,18 +111,22 @@ class Fetcher:
     Attributes:
         ready: by kind, who is to ask, in turn.
         flights: by kind, the newest request that is not answered.
-        unanswered: by partition, the tag of the last Fetch that names it, until that is answered. It may have been
-            sent for what the replica was before.
+        unanswered: by tag, whom a Fetch names that is not answered. It may have been sent for what a replica was
+            before.
         hurried: if one Fetch has no place for all, so many are not to wait at the leader: records have come, and
             whoever has them acknowledges them with its next turn.
         asking: the session that the next Fetch goes on with; None: it names everything.
+        fresh: those that are ready to ask the same again were looked at in this step.
     """
 
-    ready: dict[Kind, dict[TopicPartition, Wish]] = field(default_factory=lambda: {kind: {} for kind in Kind})
+    ready: dict[Kind, dict[TopicPartition, Wish | AwaitFetch]] = field(
+        default_factory=lambda: {kind: {} for kind in Kind}
+    )
     flights: dict[Kind, Flight] = field(default_factory=dict)
-    unanswered: dict[TopicPartition, int] = field(default_factory=dict)
+    unanswered: dict[int, Sequence[Ask]] = field(default_factory=dict)
     hurried: int = 0
     asking: Asking | None = None
+    fresh: bool = False
 
     def want(self, kind: Kind, tp: TopicPartition, wish: Wish) -> None:
         """Let a partition ask for this next, and for nothing else."""
@@ -130,9 +134,12 @@ class Fetcher:
             wishes.pop(tp, None)
         self.ready[kind][tp] = wish
 
-    def take(self, kind: Kind, most: int) -> list[tuple[TopicPartition, Wish]]:
+    def take(self, kind: Kind, most: int) -> list[tuple[TopicPartition, Wish | AwaitFetch]]:
         """Remove those whose turn it is, and return them."""
         wishes = self.ready[kind]
+        if len(wishes) <= most:
+            self.ready[kind] = {}
+            return list(wishes.items())
         taken = [item for item, _ in zip(wishes.items(), range(most), strict=False)]
         for tp, _ in taken:
             del wishes[tp]
@@ -149,16 +156,19 @@ class Fetcher:
         """Note a request."""
         self.flights[kind] = Flight(tag=tag, asks=asks)
         if kind is Kind.FETCH:
-            self.unanswered.update((ask.tp, tag) for ask in asks)
+            self.unanswered[tag] = asks
 
-    def answered(self, kind: Kind, tag: int, asks: Sequence[Ask]) -> None:
+    def answered(self, kind: Kind, tag: int) -> None:
         """Note that a request was answered, or never will be."""
         if kind in self.flights and self.flights[kind].tag == tag:
             del self.flights[kind]
         if kind is Kind.FETCH:
-            for ask in asks:
-                if self.unanswered.get(ask.tp) == tag:
-                    del self.unanswered[ask.tp]
+            self.unanswered.pop(tag, None)
+
+    def is_fetched(self, asks: Sequence[Ask]) -> bool:
+        """Return True if a Fetch that is not answered names a partition of these."""
+        named = {ask.tp for fetch in self.unanswered.values() for ask in fetch}
+        return any(ask.tp in named for ask in asks)
 
     @property
     def idle(self) -> bool:

@@ -10,6 +10,7 @@ Source:  Kafka Replication Design V3, C; Kafka's ReplicaManager.readFromLog and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from targets.broker.core import damage
@@ -51,11 +52,21 @@ def of_session(core: Core, caller: Caller, request: FetchRequest) -> FetchReques
     return None
 
 
-def serve(core: Core, caller: Caller, request: FetchRequest) -> None:
-    """Answer a fetch, or let it wait."""
-    waiting = WaitingFetch(caller=caller, request=request)
-    if request.max_wait_ms <= 0 or not request.partitions or _any_ready(core, waiting):
-        _answer(core, caller, request, {})
+def serve(
+    core: Core, caller: Caller, request: FetchRequest, stirred: Sequence[FetchPartition] | None = None
+) -> None:
+    """
+    Answer a fetch, or let it wait.
+
+    Args:
+        stirred: its partitions that are not quiet; None: whatever it names is looked at.
+    """
+    looked = request.partitions if stirred is None else stirred
+    waiting = WaitingFetch(
+        caller=caller, request=request, stirred=None if stirred is None else {part.tp: None for part in stirred}
+    )
+    if request.max_wait_ms <= 0 or not request.partitions or _any_ready(core, waiting, looked):
+        _answer(core, waiting, {})
         return
     waiting.asked = {part.tp: part for part in request.partitions}
     number = core.number()
@@ -66,9 +77,17 @@ def serve(core: Core, caller: Caller, request: FetchRequest) -> None:
 def wake(core: Core, tp: TopicPartition) -> None:
     """Answer the waiting fetches of this partition that now have enough bytes, or an error."""
     reads: _Reads = {}
+    stir(core, tp)
     for number, waiting in core.state.fetches.on(tp):
         if _makes_ready(core, waiting, waiting.asked[tp]):
             _finish(core, number, reads)
+
+
+def stir(core: Core, tp: TopicPartition) -> None:
+    """Let the waiting fetches of this partition look at it when they are answered: something has changed."""
+    for _, waiting in core.state.fetches.on(tp):
+        if waiting.stirred is not None:
+            waiting.stirred[tp] = None
 
 
 def on_fetch_timeout(core: Core, number: int) -> None:
@@ -81,12 +100,12 @@ def _finish(core: Core, number: int, reads: _Reads) -> None:
     waiting = core.state.fetches.pop(number)
     assert waiting is not None, f"fetch {number} was answered before"
     core.state.timers.drop(("fetch-wait", number))
-    _answer(core, waiting.caller, waiting.request, reads)
+    _answer(core, waiting, reads)
 
 
 # --- who is ready ------------------------------------------------------------------------------------
-def _any_ready(core: Core, waiting: WaitingFetch) -> bool:
-    return any(_makes_ready(core, waiting, part) for part in waiting.request.partitions)
+def _any_ready(core: Core, waiting: WaitingFetch, looked: Iterable[FetchPartition]) -> bool:
+    return any(_makes_ready(core, waiting, part) for part in looked)
 
 
 def _makes_ready(core: Core, waiting: WaitingFetch, part: FetchPartition) -> bool:
@@ -146,14 +165,15 @@ def _limit(replica: Replica, request: FetchRequest) -> int:
 
 
 # --- reading -----------------------------------------------------------------------------------------
-def _answer(core: Core, caller: Caller, request: FetchRequest, reads: _Reads) -> None:
+def _answer(core: Core, waiting: WaitingFetch, reads: _Reads) -> None:
+    request = waiting.request
     left = min(request.max_bytes, core.config.limits.answer_bytes_max)
     if not _is_follower(request):
         left = min(left, core.room)
     results: list[FetchResult] = []
     # Without memory not even one batch, but to followers.
     alone = _is_follower(request) or core.room > 0
-    for part in request.partitions:
+    for part in _looked_at(core, waiting):
         result = _read(core, request, part, max(0, min(left, part.max_bytes)), at_least_one=alone, reads=reads)
         size = sum(batch.size for batch in result.batches)
         left -= size
@@ -161,7 +181,16 @@ def _answer(core: Core, caller: Caller, request: FetchRequest, reads: _Reads) ->
         if not _is_follower(request):
             core.room -= size
         results.append(result)
-    core.effects.append(Answer(to=caller, response=core.state.sessions.answer(request, tuple(results))))
+    response = core.state.sessions.answer(request, tuple(results))
+    core.effects.append(Answer(to=waiting.caller, response=response))
+
+
+def _looked_at(core: Core, waiting: WaitingFetch) -> Sequence[FetchPartition]:
+    """Return the partitions of which a fetch may have something to tell, in the order of its session."""
+    request, stirred = waiting.request, waiting.stirred
+    if stirred is None or core.state.sessions.at(request) is None:
+        return request.partitions
+    return [part for part in request.partitions if part.tp in stirred]
 
 
 def _read(

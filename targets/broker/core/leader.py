@@ -7,7 +7,7 @@ Source:  Kafka Replication Design V3, C (becomeLeader) and G (on_ReplicaFetchReq
 
 from __future__ import annotations
 
-from targets.broker.core import fetches, isr, producers
+from targets.broker.core import fetches, isr, producers, quiet
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.events import Answer, Caller, Flush
 from targets.broker.core.fences import fence, is_same_topic
@@ -199,6 +199,7 @@ def append_as_leader(core: Core, replica: Replica, batches: tuple[Batch, ...]) -
     note_epoch(core, replica, epoch, replica.log.end_offset)
     base, end = replica.log.append_as_leader(batches, epoch, message_format)
     producers.appended(core, replica, batches, base)
+    fetches.stir(core, replica.tp)  # the caller wakes it, but may wake another partition of the request first
     core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="leader")
     maybe_flush(core, replica)
     return base, end
@@ -266,11 +267,15 @@ def _answer_produce(core: Core, number: int) -> None:
 # --- fetch -------------------------------------------------------------------------------------------
 def on_fetch(core: Core, caller: Caller, request: FetchRequest) -> None:
     """Count a follower's fetch as its acknowledgement, then read; wait if there are too few bytes."""
-    for part in request.partitions:
+    session = quiet.session_of(core, request)
+    stirred: list[FetchPartition] = []
+    parts = request.partitions if session is None else quiet.count_quiet(core, session, request.replica_id)
+    for part in parts:
+        stirred.append(part)
         replica = core.state.replicas.get(part.tp)
         if replica is not None and replica.role is Role.LEADER and request.replica_id in replica.progress:
             _count_fetch(core, replica, request.replica_id, part)
-    fetches.serve(core, caller, request)
+    fetches.serve(core, caller, request, None if session is None else stirred)
 
 
 def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartition) -> None:

@@ -174,6 +174,7 @@ def on_broker_startup(
             continue  # not initialised yet
         replica = start_replica(core, tp, topic_ids[tp])
         replica.replicas = replicas
+        fetches.stir(core, tp)
         if state is None or state.leader_epoch <= replica.leader_epoch:
             continue  # not initialised yet, or the controller's command came first
         awaits = core.rules.returning_leader is ReturningLeader.AWAITS
@@ -244,6 +245,7 @@ def _on_command(core: Core, command: LeaderAndIsr) -> ErrorCode:
         return ErrorCode.INCONSISTENT_TOPIC_ID
     replica = start_replica(core, command.tp, command.topic_id)
     replica.replicas = command.replicas
+    fetches.stir(core, command.tp)
     if command.leader_epoch <= replica.leader_epoch:
         # As Kafka: a broker acts on a command only if its epoch is larger (V3, optimizations 1).
         same = command.leader_epoch == replica.leader_epoch

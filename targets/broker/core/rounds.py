@@ -9,6 +9,7 @@ log, and the leader would take it for having what it had before. Kafka's thread 
 No Fetch is sent while a partition asks where its epoch ends, or for the bounds of its leader's log: one that
 waits for records of others would keep it from its turn for as long as it waits, and whoever waits for all of the
 ISR; and a leader that deletes meanwhile would have less again when it comes, for ever.
+`round_answers` takes what is answered.
 Source:  Kafka's AbstractFetcherThread and PartitionStates (who was given records goes to the end).
 """
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from targets.broker.core import damage, follower
 from targets.broker.core.epochs import UNDEFINED_EPOCH
@@ -34,21 +35,13 @@ from targets.broker.core.fetcher import (
 from targets.broker.core.messages import (
     FIRST_SESSION_EPOCH,
     NO_FETCH_SESSION,
-    EpochAnswer,
     EpochQuestion,
-    ErrorCode,
     FetchPartition,
     FetchRequest,
-    FetchResponse,
-    FetchResult,
     ListOffsetsPartition,
     ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsResult,
     OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
     Request,
-    Response,
     TopicPartition,
 )
 from targets.broker.core.rules import FetchSessions
@@ -60,11 +53,12 @@ FETCHES: Final = "fetcher"
 QUESTIONS: Final = "fetcher-questions"
 # Where one is connected, the other connects to the same address: a follower that has lost ZooKeeper fetches on.
 FETCHER_CHANNELS: Final = (FETCHES, QUESTIONS)
+# Who is to ask, and what: what it asked before if nothing has changed.
+_Ready: TypeAlias = tuple[Replica, Wish | AwaitFetch]
 # What is answered before a request of this kind is sent.
 _FIRST: Final[Mapping[Kind, tuple[Kind, ...]]] = MappingProxyType({Kind.FETCH: tuple(Kind)})
 
 
-# --- sending -----------------------------------------------------------------------------------------
 def send_ready(core: Core) -> None:
     """Send what the replicas here are ready to ask; called once, at the end of a step."""
     for leader, fetcher in list(core.state.fetchers.items()):
@@ -72,6 +66,7 @@ def send_ready(core: Core) -> None:
             rests = not fetcher.ready[kind] or follower.rest_of(leader, kind) in core.state.timers
             if not rests and all(_may_send(core, fetcher, each) for each in _FIRST.get(kind, (kind,))):
                 _send(core, leader, fetcher, kind)
+        fetcher.fresh = False
         if fetcher.idle:
             del core.state.fetchers[leader]
 
@@ -97,15 +92,13 @@ def _is_awaited(core: Core, fetcher: Fetcher, kind: Kind, ask: Ask) -> bool:
 
 
 def _send(core: Core, leader: int, fetcher: Fetcher, kind: Kind) -> None:
-    taken: list[tuple[Replica, Wish]] = []
+    taken: list[_Ready] = []
     while fetcher.ready[kind] and not taken:  # thousands may have been told otherwise while the leader was gone
-        turn = fetcher.take(kind, core.config.together.asks_max)
-        ready = ((_ready_replica(core, tp, wish), wish) for tp, wish in turn)
-        taken = [(replica, wish) for replica, wish in ready if replica is not None]
+        taken = _still_ready(core, fetcher.take(kind, core.config.together.asks_max))
     if not taken:
         return
     request, asks = _MAKERS[kind](core, fetcher, taken)
-    behind = kind is Kind.FETCH or any(ask.tp in fetcher.unanswered for ask in asks)
+    behind = kind is Kind.FETCH or fetcher.is_fetched(asks)
     if isinstance(request, FetchRequest):
         request = _in_session(core, fetcher, request)
     awaited = AwaitLeader(leader=leader, kind=kind, asks=asks)
@@ -115,15 +108,20 @@ def _send(core: Core, leader: int, fetcher: Fetcher, kind: Kind) -> None:
         fetcher.asking.tag = tag
 
 
-def _ready_replica(core: Core, tp: TopicPartition, wish: Wish) -> Replica | None:
-    """Return the replica that is still to ask, None if it was told otherwise since."""
-    replica = core.state.replicas.get(tp)
-    fits = replica is not None and replica.generation == wish.generation and replica.role is Role.FOLLOWER
-    return replica if fits else None
+def _still_ready(core: Core, turn: Sequence[tuple[TopicPartition, Wish | AwaitFetch]]) -> list[_Ready]:
+    """Return the replicas that are still to ask: others were told otherwise since."""
+    replicas, role = core.state.replicas, Role.FOLLOWER
+    return [
+        (replica, wish)
+        for tp, wish in turn
+        if (replica := replicas.get(tp)) is not None
+        and replica.generation == wish.generation
+        and replica.role is role
+    ]
 
 
 def _epoch_questions(
-    core: Core, _fetcher: Fetcher, taken: Sequence[tuple[Replica, Wish]]
+    core: Core, _fetcher: Fetcher, taken: Sequence[_Ready]
 ) -> tuple[Request, tuple[AwaitEpochEnd, ...]]:
     fenced = core.rules.fence_truncation_query
     questions = tuple(
@@ -147,9 +145,10 @@ def _epoch_questions(
     return OffsetForLeaderEpochRequest(questions=questions, replica_id=core.config.broker_id), asks
 
 
-def _bounds(
-    core: Core, _fetcher: Fetcher, taken: Sequence[tuple[Replica, Wish]]
-) -> tuple[Request, tuple[AwaitBounds, ...]]:
+def _bounds(core: Core, _fetcher: Fetcher, taken: Sequence[_Ready]) -> tuple[Request, tuple[AwaitBounds, ...]]:
+    wishes = [
+        (replica, wish) for replica, wish in taken if isinstance(wish, Wish)
+    ]  # all: the same is only fetched
     parts = tuple(
         ListOffsetsPartition(
             tp=replica.tp,
@@ -157,7 +156,7 @@ def _bounds(
             current_leader_epoch=_current_epoch(core, replica),
             topic_id=replica.topic_id,
         )
-        for replica, wish in taken
+        for replica, wish in wishes
     )
     asks = tuple(
         AwaitBounds(
@@ -166,30 +165,34 @@ def _bounds(
             timestamp=wish.timestamp,
             leader_epoch=replica.leader_epoch,
         )
-        for replica, wish in taken
+        for replica, wish in wishes
     )
     return ListOffsetsRequest(replica_id=core.config.broker_id, partitions=parts), asks
 
 
-def _fetch(
-    core: Core, fetcher: Fetcher, taken: Sequence[tuple[Replica, Wish]]
-) -> tuple[Request, tuple[AwaitFetch, ...]]:
-    config = core.config
-    asks = tuple(_await_fetch(replica) for replica, _ in taken)
+def _fetch(core: Core, fetcher: Fetcher, taken: Sequence[_Ready]) -> tuple[Request, tuple[AwaitFetch, ...]]:
+    config, fresh, at_once = core.config, fetcher.fresh, False
     before: Mapping[TopicPartition, FetchPartition] = {} if fetcher.asking is None else fetcher.asking.parts
-    parts = tuple(
-        _fetch_partition(core, replica, ask.offset, before.get(replica.tp))
-        for (replica, _), ask in zip(taken, asks, strict=True)
-    )
-    at_once = any(ask.first or ask.repair for ask in asks)
+    asks: list[AwaitFetch] = []
+    parts: list[FetchPartition] = []
+    for replica, wish in taken:
+        part = before.get(replica.tp)
+        if fresh and part is not None and isinstance(wish, AwaitFetch):
+            ask = wish
+        else:
+            ask = _await_fetch(replica)
+            part = _fetch_partition(core, replica, ask.offset, part)
+            at_once = at_once or ask.first or ask.repair
+        asks.append(ask)
+        parts.append(part)
     request = FetchRequest(
         replica_id=config.broker_id,
         max_wait_ms=0 if at_once else _wait_ms(core, fetcher, len(taken)),
         min_bytes=config.fetch_min_bytes,
         max_bytes=config.fetch_response_bytes_max,
-        partitions=parts,
+        partitions=tuple(parts),
     )
-    return request, asks
+    return request, tuple(asks)
 
 
 def _fetch_partition(core: Core, replica: Replica, offset: int, before: FetchPartition | None) -> FetchPartition:
@@ -235,14 +238,15 @@ def _in_session(core: Core, fetcher: Fetcher, request: FetchRequest) -> FetchReq
 
 def _wait_ms(core: Core, fetcher: Fetcher, taken: int) -> int:
     """Return how long a Fetch may wait: all that are ready share one wait, and have none while records come."""
-    requests = _requests_for(core, taken + len(fetcher.ready[Kind.FETCH]))
+    requests = requests_for(core, taken + len(fetcher.ready[Kind.FETCH]))
     if requests > 1 and fetcher.hurried:
         fetcher.hurried -= 1
         return 0
     return core.config.fetch_wait_ms_max // requests
 
 
-def _requests_for(core: Core, partitions: int) -> int:
+def requests_for(core: Core, partitions: int) -> int:
+    """Return how many requests of a kind have a place for so many partitions."""
     return -(-partitions // core.config.together.asks_max)
 
 
@@ -268,50 +272,7 @@ def _current_epoch(core: Core, replica: Replica) -> int:
     return replica.leader_epoch if heeded else UNDEFINED_EPOCH
 
 
-_Maker: TypeAlias = Callable[[Core, Fetcher, Sequence[tuple[Replica, Wish]]], tuple[Request, tuple[Ask, ...]]]
+_Maker: TypeAlias = Callable[[Core, Fetcher, Sequence[_Ready]], tuple[Request, tuple[Ask, ...]]]
 _MAKERS: Final[Mapping[Kind, _Maker]] = MappingProxyType(
     {Kind.EPOCH_END: _epoch_questions, Kind.BOUNDS: _bounds, Kind.FETCH: _fetch}
 )
-
-
-# --- answers -----------------------------------------------------------------------------------------
-R = TypeVar("R", EpochAnswer, ListOffsetsResult, FetchResult)
-
-
-def on_answered(core: Core, awaited: AwaitLeader, tag: int, response: Response | None) -> None:
-    """Give each partition its part of the answer, None if it has none; without any they rest for a while."""
-    fetcher = core.state.fetchers.get(awaited.leader)
-    if fetcher is not None:
-        fetcher.answered(awaited.kind, tag, awaited.asks)
-    ends = _by_partition(response.answers) if isinstance(response, OffsetForLeaderEpochResponse) else {}
-    bounds = _by_partition(response.results) if isinstance(response, ListOffsetsResponse) else {}
-    asking = None if fetcher is None or fetcher.asking is None or fetcher.asking.tag != tag else fetcher.asking
-    results = _by_partition(_fetched(awaited, asking, response)) if isinstance(response, FetchResponse) else {}
-    goes_on = isinstance(response, FetchResponse) and response.session_id != NO_FETCH_SESSION
-    if fetcher is not None and asking is not None and not goes_on:
-        fetcher.asking = None
-    stale = goes_on and asking is None
-    for ask in awaited.asks:
-        if response is None and not isinstance(ask, AwaitBounds):
-            follower.on_lost(core, awaited.kind, ask)
-        elif isinstance(ask, AwaitEpochEnd):
-            follower.on_epoch_answer(core, ask, ends.get(ask.tp))
-        elif isinstance(ask, AwaitBounds):
-            follower.on_bounds(core, ask, bounds.get(ask.tp))
-        elif ask.tp in results or not stale:  # whom an older session leaves out has asked anew
-            follower.on_fetched(core, ask, results.get(ask.tp))
-    given = [tp for tp, result in results.items() if result.batches]
-    if fetcher is not None and given:
-        fetcher.to_the_end(given)
-        fetcher.hurried = _requests_for(core, len(fetcher.ready[Kind.FETCH]))
-
-
-def _fetched(awaited: AwaitLeader, asking: Asking | None, response: FetchResponse) -> Sequence[FetchResult]:
-    """Return what a leader has answered about each partition of a Fetch, also what its session leaves out."""
-    if response.error is not ErrorCode.NONE:
-        return [FetchResult(tp=ask.tp, error=response.error) for ask in awaited.asks]
-    return response.results if asking is None else asking.lengthen(response)
-
-
-def _by_partition(parts: Sequence[R]) -> dict[TopicPartition, R]:
-    return {part.tp: part for part in parts}

@@ -10,7 +10,7 @@ Source:  KIP-227; KAFKA-9338; Kafka's FetchSession, FetchSessionCache and FetchS
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -153,6 +153,11 @@ class Sessions:
             self.by_id[request.session_id] = session
         return replace(request, partitions=tuple(kept.part for kept in session.parts.values()))
 
+    def at(self, request: FetchRequest) -> Session | None:
+        """Return the session that a fetch goes on with, None if it is over or a later fetch goes on with it."""
+        session = self.by_id.get(request.session_id)
+        return session if session is not None and session.epoch == epoch_after(request.session_epoch) else None
+
     def answer(self, request: FetchRequest, results: tuple[FetchResult, ...]) -> FetchResponse:
         """Return the answer to a fetch with all its partitions: within its session, what has news."""
         session = self.by_id.get(request.session_id)
@@ -198,14 +203,15 @@ class Asking:
             request, session_id=self.number, session_epoch=self.epoch, partitions=changed, forgotten=forgotten
         )
 
-    def lengthen(self, response: FetchResponse) -> tuple[FetchResult, ...]:
-        """Return the results with those that were left out, as the leader told them last."""
+    def heed(self, response: FetchResponse) -> Mapping[TopicPartition, FetchResult]:
+        """Go on with the session, and return what the leader told last of each partition, but for errors."""
+        if response.error is not ErrorCode.NONE:
+            return {}
         self.awaited = False
         self.number, self.epoch = response.session_id, epoch_after(self.epoch)
-        named = {result.tp for result in response.results}
         for result in response.results:
             if result.error is ErrorCode.NONE:
                 self.told[result.tp] = replace(result, batches=()) if result.batches else result
             else:
                 self.told.pop(result.tp, None)
-        return (*response.results, *(result for tp, result in self.told.items() if tp not in named))
+        return self.told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from targets.broker.core.events import Caller
@@ -75,6 +76,7 @@ class WaitingFetch:
 
     Attributes:
         asked: by partition, what it asks for.
+        stirred: where there may be something to tell, in a dict without values; None: everywhere.
         positions: where in their logs its partitions are to be read from, in bytes, as far as looked up.
             What truncates a log below ends the waiting.
         sizes: how many bytes of each are there, at the last look at that partition; `size` is the sum.
@@ -83,11 +85,12 @@ class WaitingFetch:
     caller: Caller
     request: FetchRequest
     asked: dict[TopicPartition, FetchPartition] = field(default_factory=dict)
+    stirred: dict[TopicPartition, None] | None = None
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     sizes: dict[TopicPartition, int] = field(default_factory=dict)
     size: int = 0
 
     @property
-    def partitions(self) -> tuple[TopicPartition, ...]:
+    def partitions(self) -> Iterable[TopicPartition]:
         """Return the partitions whose bytes it waits for."""
-        return tuple(part.tp for part in self.request.partitions)
+        return self.asked

@@ -41,16 +41,20 @@ class Waits(Generic[W]):
         """Let a request wait under a number that no other has."""
         self.requests[number] = request
         self._of_connection.setdefault(request.caller.connection, {})[number] = None
+        index = self._of_partition
         for tp in request.partitions:
-            self._of_partition.setdefault(tp, {})[number] = None
+            numbers = index.get(tp)
+            if numbers is None:
+                index[tp] = {number: None}
+            else:
+                numbers[number] = None
 
     def pop(self, number: int) -> W | None:
         """Remove a request, None if it does not wait any more."""
         request = self.requests.pop(number, None)
         if request is not None:
-            _remove(self._of_connection, request.caller.connection, number)
-            for tp in request.partitions:
-                _remove(self._of_partition, tp, number)
+            _remove(self._of_connection, (request.caller.connection,), number)
+            _remove(self._of_partition, request.partitions, number)
         return request
 
     def on(self, tp: TopicPartition) -> list[tuple[int, W]]:
@@ -65,9 +69,10 @@ class Waits(Generic[W]):
 K = TypeVar("K")
 
 
-def _remove(index: dict[K, dict[int, None]], key: K, number: int) -> None:
-    numbers = index.get(key)
-    if numbers is not None:
-        numbers.pop(number, None)
-        if not numbers:
-            del index[key]
+def _remove(index: dict[K, dict[int, None]], keys: Iterable[K], number: int) -> None:
+    for key in keys:
+        numbers = index.get(key)
+        if numbers is not None:
+            numbers.pop(number, None)
+            if not numbers:
+                del index[key]

@@ -11,7 +11,8 @@ ONE, TWO = TopicPartition("t", 1), TopicPartition("t", 2)
 def waiting(connection: int, *tps: TopicPartition) -> WaitingFetch:
     parts = tuple(FetchPartition(tp=tp, fetch_offset=0, max_bytes=1) for tp in tps)
     request = FetchRequest(replica_id=-1, max_wait_ms=1, min_bytes=1, max_bytes=1, partitions=parts)
-    return WaitingFetch(caller=Caller(connection=connection, number=1), request=request)
+    caller, asked = Caller(connection=connection, number=1), {part.tp: part for part in parts}
+    return WaitingFetch(caller=caller, request=request, asked=asked)
 
 
 def test_who_waits_is_found_by_partition_and_by_connection() -> None:
