@@ -30,9 +30,8 @@ def count_quiet(core: Core, session: Session, follower: int) -> Iterator[FetchPa
     It is the loop of a round that has thousands of turns in a second, so it calls nothing.
     """
     replicas, now_ns, leads = core.state.replicas, core.now_ns, Role.LEADER
-    for tp, kept in list(
-        session.parts.items()
-    ):  # what is counted may answer, and so turn, another of this session
+    # A copy: what is counted may answer another fetch of this session, which turns its partitions.
+    for tp, kept in list(session.parts.items()):
         replica, part, told = replicas.get(tp), kept.part, kept.told
         if (
             replica is None
