@@ -6,9 +6,11 @@ Source:  Kafka Replication Design V3, Paths; C 3 and E 4 delete replicas, but on
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from targets.broker.core.assignments import decode_assignment, encode_assignment
+from targets.broker.core.assignments import Assignment, decode_assignment, encode_assignment, encode_topic
 from targets.broker.core.messages import (
     DeleteTopicsRequest,
     ErrorCode,
@@ -23,6 +25,7 @@ from targets.broker.core.zookeeper import (
     BROKER_TOPICS,
     CONTROLLER_EPOCH,
     NodeError,
+    ZkExists,
     encode_registration,
     leader_and_isr_path,
     partition_path,
@@ -65,6 +68,40 @@ def test_topic_that_cannot_be_read_is_named_once_and_others_get_leaders(data: by
     bench.zk.put(topic_path("a"), encode_assignment({0: (1,)}))
     bench.fire(BROKER_TOPICS)
     assert 1 == bench.zk.state(TopicPartition("a", 0)).leader
+
+
+def test_mark_that_a_topic_lacks_is_named_once_and_the_topic_begins_without_it() -> None:
+    """A node that was copied by hand names a mark that nobody has made, and first states check it."""
+    bench, path = one(), topic_path("a")
+    has = Assignment(replicas={0: (1,), 1: (1,)}, made="7-1")
+    bench.zk.put(path, encode_topic(has))
+    bench.zk.put(topic_path("b"), encode_assignment({0: (1,)}))
+    bench.fire(BROKER_TOPICS)
+    bench.pass_ms(5_000)
+    assert [f"{path}/made-7-1"] == named(bench)
+    (seen,) = bench.observed("unreadable-node")
+    assert 'Delete "made" from it' in str(seen["error"]) and f'{path} has "made": "7-1"' in str(seen["error"])
+    assert 1 == bench.zk.state(TopicPartition("b", 0)).leader
+    bench.zk.put(path, encode_topic(replace(has, made="")))
+    bench.pass_ms(1_000)
+    assert [1, 1] == [bench.zk.state(TopicPartition("a", partition)).leader for partition in has.replicas]
+
+
+def test_mark_that_went_with_its_topic_is_not_named() -> None:
+    bench, path = one(), topic_path("a")
+    bench.zk.put(path, encode_topic(Assignment(replicas={0: (1,)}, made="7-1")))
+    bench.hold(f"{path}/made-7-1")
+    bench.fire(BROKER_TOPICS)
+    for _ in range(20):  # until what is held is the look at the mark
+        if bench.held and isinstance(bench.held[0].ops[0], ZkExists):
+            break
+        bench.release(then_hold=True)
+        bench.pass_ms(1)
+    assert isinstance(bench.held[0].ops[0], ZkExists)
+    bench.zk.remove(path)
+    bench.zk.put(path, encode_topic(Assignment(replicas={0: (1,)}, made="7-2")))
+    bench.release()
+    assert [] == named(bench)
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 250, "ä", ".."])
