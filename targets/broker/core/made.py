@@ -63,15 +63,18 @@ def if_same(node: ZkResult, czxid: int | None) -> ZkResult:
     return ZkError.NO_NODE if isinstance(node, ZkNode) and czxid not in (None, node.czxid) else node
 
 
-def look(core: Core, topic: str) -> None:
+def look(core: Core, topic: str, czxid: int, mark: str) -> None:
     """Read whether a topic has its mark: without it nothing is ever written of the topic, and nothing says why."""
-    controller = core.state.controller
-    mark, (czxid, _) = controller.made.get(topic, ""), controller.topics[topic]
     for check in checks(core, topic, mark):
-        if check.path not in core.state.unreadable:
+        if not is_missing(core, topic, mark):
             # The mark first: where the topic is still there after it, it was not deleted with its topic.
             reads = ZkExists(path=check.path), ZkExists(path=topic_path(topic))
             core.ask(AwaitMark(topic=topic, czxid=czxid, mark=mark), *reads)
+
+
+def is_missing(core: Core, topic: str, mark: str) -> bool:
+    """Return True if a topic's mark was named as missing."""
+    return bool(mark and core.state.unreadable) and made_path(topic, mark) in core.state.unreadable
 
 
 def on_looked(core: Core, continuation: AwaitMark, mark: ZkResult, node: ZkResult) -> None:

@@ -137,8 +137,9 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
     else:
         (decided,) = decisions
         again = decided.tp in controller.refused
-        if again and result is ZkError.NO_NODE and decided.tp.topic in controller.topics:
-            made.look(core, decided.tp.topic)
+        topic = decided.tp.topic
+        if again and result is ZkError.NO_NODE and topic in controller.topics:
+            made.look(core, topic, controller.topics[topic][0], controller.made.get(topic, ""))
         if result is not ZkError.BAD_VERSION:
             controller.refused.add(decided.tp)
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if again else 1)
