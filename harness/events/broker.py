@@ -98,7 +98,7 @@ class CommandDropped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableNode(Event):
-    """A node in ZooKeeper holds something else than its path promises; the broker leaves it out and goes on."""
+    """A node in ZooKeeper holds something else than its path promises, or is missing; the broker goes on."""
 
     path: str
     error: str

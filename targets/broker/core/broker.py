@@ -24,6 +24,7 @@ from targets.broker.core import (
     leader,
     leaving,
     log_dirs,
+    made,
     membership,
     metadata,
     moves,
@@ -326,6 +327,8 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             controller.on_states(core, continuation, results)
         case state_writes.AwaitStateWrites():
             controller.on_wrote(core, continuation, results[0])
+        case made.AwaitMark():
+            made.on_looked(core, continuation, *results)
         case removal.AwaitBelow():
             controller.on_below(core, continuation, results)
         case reading.AwaitWishesTaken():

@@ -32,33 +32,30 @@ from targets.broker.core.decided import Changes, Decided, Seen, Write
 from targets.broker.core.fences import topic_id_of
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.reading import (
-    AwaitElectionsRemoval,
     AwaitNames,
     AwaitNodes,
     AwaitStates,
     AwaitWishesTaken,
     left_office,
     note_read,
+    noting,
+    take_elections,
     to_read,
 )
 from targets.broker.core.state import Core
 from targets.broker.core.state_writes import AwaitStateWrites
-from targets.broker.core.wishes import Wishes, decode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
-    CONTROLLER_EPOCH,
     ELECTIONS,
     PartitionState,
     ZkCheck,
     ZkChildren,
     ZkCreate,
-    ZkDelete,
     ZkDone,
     ZkError,
     ZkExists,
     ZkGet,
-    ZkMulti,
     ZkNames,
     ZkNode,
     ZkResult,
@@ -131,8 +128,9 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
     wishes = readable.read_wishes(core, asked)
     if asked is not None and wishes.moves:
-        write = reassignment.taking(core, asked, there)
-        core.ask(AwaitWishesTaken(office=continuation.office), write)
+        named = {tp.topic for tp in wishes.moves}
+        about = noting(continuation.office, (each for each in there if each[0] in named))
+        core.ask(about, reassignment.taking(core, asked, there))
         return
     if asked is not None and wishes.removals:
         removal.begin(core, continuation.office, asked, there)
@@ -168,7 +166,8 @@ def on_below(core: Core, continuation: removal.AwaitBelow, results: tuple[ZkResu
     if any(result is ZkError.LOST for result in results):
         _read_failed(core)
     else:
-        core.ask(AwaitWishesTaken(office=continuation.office), removal.taking(core, continuation, results))
+        of = (continuation.topic, continuation.node, continuation.has)
+        core.ask(noting(continuation.office, [of]), removal.taking(core, continuation, results))
 
 
 def on_wishes_taken(core: Core, continuation: AwaitWishesTaken, result: ZkResult) -> None:
@@ -178,8 +177,11 @@ def on_wishes_taken(core: Core, continuation: AwaitWishesTaken, result: ZkResult
     if isinstance(result, ZkDone):
         core.state.controller.reading = False
         read(core)
-    else:
-        _read_failed(core)
+        return
+    if result is ZkError.NO_NODE:
+        for each in continuation.marked:
+            made.look(core, *each)
+    _read_failed(core)
 
 
 def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
@@ -204,7 +206,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     commands.stop_missed(core, returned, assignments)
     told = returned | (controller.owed_init & live.keys())
     commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
-    wishes, fresh = _take_elections(core, continuation.asked), set(continuation.read)
+    wishes, fresh = take_elections(core, continuation.asked), set(continuation.read)
     preferred, unclean = elections.take(core, assignments)
     asked = {**wishes.elections, **preferred}
     moving = reassignment.Moving(core, assignments)
@@ -294,19 +296,6 @@ def _changes(core: Core, live: dict[int, int]) -> Changes:
     known = core.state.controller.live
     gone = [each for each in known.items() if each[0] not in live]
     return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
-
-
-def _take_elections(core: Core, wanted: ZkNode | None) -> Wishes:
-    """
-    Accept an operator's elections, and which brokers leave, once.
-
-    The node is removed, as Kafka does for preferred election.
-    """
-    if wanted is None:
-        return Wishes()
-    check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
-    core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
-    return decode_wishes(wanted.data)
 
 
 def _read_failed(core: Core) -> None:

@@ -11,12 +11,23 @@ Source:  Kafka Replication Design V3, discussion 5; KIP-516. Apache Kafka has th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
+from targets.broker.core import readable
 from targets.broker.core.state import Core
-from targets.broker.core.zookeeper import ZkCheck, topic_path
+from targets.broker.core.zookeeper import ZkCheck, ZkError, ZkExists, ZkNode, ZkResult, topic_path
 
 _NAME: Final = "made-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitMark:
+    """A write that checks a topic's mark was refused; whether the mark is there is being read."""
+
+    topic: str
+    czxid: int
+    mark: str
 
 
 def new_mark(core: Core) -> str:
@@ -45,3 +56,31 @@ def checks(core: Core, topic: str, mark: str) -> tuple[ZkCheck, ...]:
     if not mark or not core.rules.topic_identity:
         return ()
     return (ZkCheck(path=made_path(topic, mark), version=0),)
+
+
+def if_same(node: ZkResult, czxid: int | None) -> ZkResult:
+    """Return a topic's node that was read once more; NO_NODE if it is that of the next topic of the name."""
+    return ZkError.NO_NODE if isinstance(node, ZkNode) and czxid not in (None, node.czxid) else node
+
+
+def look(core: Core, topic: str, czxid: int, mark: str) -> None:
+    """Read whether a topic has its mark: without it nothing is ever written of the topic, and nothing says why."""
+    for check in checks(core, topic, mark):
+        if not is_missing(core, topic, mark):
+            # The mark first: where the topic is still there after it, it was not deleted with its topic.
+            reads = ZkExists(path=check.path), ZkExists(path=topic_path(topic))
+            core.ask(AwaitMark(topic=topic, czxid=czxid, mark=mark), *reads)
+
+
+def is_missing(core: Core, topic: str, mark: str) -> bool:
+    """Return True if a topic's mark was named as missing."""
+    return bool(mark and core.state.unreadable) and made_path(topic, mark) in core.state.unreadable
+
+
+def on_looked(core: Core, continuation: AwaitMark, mark: ZkResult, node: ZkResult) -> None:
+    """Name a mark that is missing."""
+    if mark is not ZkError.NO_NODE or not isinstance(node, ZkNode) or node.czxid != continuation.czxid:
+        return
+    text = f'missing, though {topic_path(continuation.topic)} has "made": "{continuation.mark}"; expected an empty'
+    text += ' node. Was the topic\'s node written by hand? Delete "made" from it'
+    readable.name_node(core, made_path(continuation.topic, continuation.mark), node.czxid, text)

@@ -4,12 +4,15 @@ Reassignments that clients ask for, cancel and list: what is wanted is written i
 `reassignment` does the rest. V3 has a path for what is wanted; here, as in Kafka since KIP-455, the request goes
 to the controller, and what it has written stands beside the assignment that it changes. What is listed is read
 there too: the controller's last reading may have been before a request that is answered.
+Kafka handles requests and the steps of moves on one thread. Here a step may be written between a request's reading
+and its write, which is then refused: it reads once more, and notes what is wanted of what is there by then.
 Source:  Kafka Replication Design V3, Paths 5; KIP-455; Kafka, KafkaController.alterPartitionReassignments.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from targets.broker.core import controller, made, readable
 from targets.broker.core.assignments import Assignment, Move, encode_topic
@@ -23,11 +26,12 @@ from targets.broker.core.messages import (
     Reassignment,
     ReassignmentsResponse,
     TopicPartition,
+    WantedReplicas,
 )
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.reassignment import note
 from targets.broker.core.state import Core
-from targets.broker.core.topics import LOST
+from targets.broker.core.topics import LOST, MEANWHILE
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
@@ -48,20 +52,37 @@ from targets.broker.core.zookeeper import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsToMove:
-    """Partitions are to be moved; the live brokers and the topics' nodes are being read."""
+    """
+    Partitions are to be moved; the live brokers and the topics' nodes are being read.
+
+    Attributes:
+        ids: of what is read once more, which topics it is about: the czxids of their nodes.
+        errors: what became of the other partitions by then.
+    """
 
     caller: Caller
     request: AlterReassignmentsRequest
     topics: tuple[str, ...]
+    ids: Mapping[str, int] = field(default_factory=dict)
+    errors: tuple[PartitionError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitMovesNoted:
-    """The topics' nodes are being written: the errors so far, and the partitions of each node in flight."""
+    """
+    The topics' nodes are being written: the errors so far, and what is wanted of each node in flight.
+
+    Attributes:
+        ids: the czxids of those nodes, by topic.
+        again: whether they were read once more.
+    """
 
     caller: Caller
+    request: AlterReassignmentsRequest
     errors: tuple[PartitionError, ...]
-    noted: tuple[tuple[TopicPartition, ...], ...]
+    noted: tuple[tuple[WantedReplicas, ...], ...]
+    ids: Mapping[str, int]
+    again: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +108,12 @@ def on_alter(core: Core, caller: Caller, request: AlterReassignmentsRequest) -> 
         return
     named = dict.fromkeys(wanted.tp.topic for wanted in request.partitions)
     topics = tuple(topic for topic in named if is_topic_name(topic))
-    gets = (ZkGet(path=topic_path(topic)) for topic in topics)
-    core.ask(AwaitTopicsToMove(caller=caller, request=request, topics=topics), ZkChildren(path=BROKER_IDS), *gets)
+    _read(core, AwaitTopicsToMove(caller=caller, request=request, topics=topics))
+
+
+def _read(core: Core, continuation: AwaitTopicsToMove) -> None:
+    gets = (ZkGet(path=topic_path(topic)) for topic in continuation.topics)
+    core.ask(continuation, ZkChildren(path=BROKER_IDS), *gets)
 
 
 def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult, ...]) -> None:
@@ -99,18 +124,19 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
     Source:  Kafka, KafkaZkClient.setOrCreatePartitionReassignment and setTopicAssignment, which check the epoch.
     """
     if not core.state.controller.active:
-        _refuse(core, continuation.caller)
+        _leave(core, continuation)
         return
     in_office = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     brokers = results[0]
     live = readable.broker_ids(core, brokers.names) if isinstance(brokers, ZkNames) else None
     nodes = dict(zip(continuation.topics, results[1:], strict=True))
-    errors: list[PartitionError] = []
+    errors = [*continuation.errors]
     writes: list[ZkMulti] = []
-    noted: list[tuple[TopicPartition, ...]] = []
+    noted: list[tuple[WantedReplicas, ...]] = []
+    ids: dict[str, int] = {}
     for topic in dict.fromkeys(wanted.tp.topic for wanted in continuation.request.partitions):
         mine = [wanted for wanted in continuation.request.partitions if wanted.tp.topic == topic]
-        node = nodes.get(topic, ZkError.NO_NODE)
+        node = made.if_same(nodes.get(topic, ZkError.NO_NODE), continuation.ids.get(topic))
         if live is None or node is ZkError.LOST:
             errors += [PartitionError(wanted.tp, ErrorCode.REQUEST_TIMED_OUT, LOST) for wanted in mine]
             continue
@@ -119,15 +145,23 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
         moves = dict(has.moves)
         noted_each = [PartitionError(wanted.tp, *note(wanted, has, moves, live)) for wanted in mine]
         errors += [each for each in noted_each if each.error is not ErrorCode.NONE]
-        sound = tuple(each.tp for each in noted_each if each.error is ErrorCode.NONE)
+        sound = [(wanted, ok) for wanted, ok in zip(mine, noted_each, strict=True) if ok.error is ErrorCode.NONE]
         if not isinstance(node, ZkNode) or moves == has.moves:
-            errors += [PartitionError(tp, ErrorCode.NONE) for tp in sound]  # it is as wanted
+            errors += [ok for _, ok in sound]  # it is as wanted
             continue
         data = encode_topic(replace(has, moves=moves))
         write = ZkSet(path=topic_path(topic), data=data, version=node.version)
         writes.append(ZkMulti(ops=(in_office, *made.checks(core, topic, has.made), write)))
-        noted.append(sound)
-    after = AwaitMovesNoted(caller=continuation.caller, errors=tuple(errors), noted=tuple(noted))
+        noted.append(tuple(wanted for wanted, _ in sound))
+        ids[topic] = node.czxid
+    after = AwaitMovesNoted(
+        caller=continuation.caller,
+        request=continuation.request,
+        errors=tuple(errors),
+        noted=tuple(noted),
+        ids=ids,
+        again=bool(continuation.ids),
+    )
     if writes:
         core.ask(after, *writes)
     else:
@@ -135,24 +169,52 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
 
 
 def on_written(core: Core, continuation: AwaitMovesNoted, results: tuple[ZkResult, ...]) -> None:
-    """Begin, and answer; a node that was written meanwhile is left as it is."""
+    """Begin, and answer; a node that was written meanwhile is read once more, and then left as it is."""
     errors = [*continuation.errors]
-    for partitions, result in zip(continuation.noted, results, strict=True):
+    refused: list[WantedReplicas] = []
+    for noted, result in zip(continuation.noted, results, strict=True):
         error, text = ErrorCode.NONE, ""
+        if result in MEANWHILE and not continuation.again:
+            refused += noted
+            continue
         if result is ZkError.LOST:
             error, text = ErrorCode.REQUEST_TIMED_OUT, LOST
         elif not isinstance(result, ZkDone):
             what = f"its topic was changed meanwhile, or another broker is the controller ({result})"
             error, text = ErrorCode.REQUEST_TIMED_OUT, f"{what}; nothing is moved"
-        errors += [PartitionError(tp, error, text) for tp in partitions]
+        errors += [PartitionError(wanted.tp, error, text) for wanted in noted]
+    if refused:  # before the controller reads, which then sees what is written
+        topics = tuple(dict.fromkeys(wanted.tp.topic for wanted in refused))
+        again = AwaitTopicsToMove(
+            caller=continuation.caller,
+            request=replace(continuation.request, partitions=tuple(refused)),
+            topics=topics,
+            ids={topic: continuation.ids[topic] for topic in topics},
+            errors=tuple(errors),
+        )
+        _read(core, again)
     if results:
         controller.read(core)
-    response = PartitionErrors(error=ErrorCode.NONE, errors=tuple(errors))
-    core.effects.append(Answer(to=continuation.caller, response=response))
+    if not refused:
+        _answer(core, continuation.caller, errors)
+
+
+def _leave(core: Core, continuation: AwaitTopicsToMove) -> None:
+    """Answer without the office; what was written while it was held is not refused with the rest."""
+    if not continuation.ids:
+        _refuse(core, continuation.caller)
+        return
+    text = "this broker is no longer the controller; expected the one that metadata name"
+    rest = (PartitionError(each.tp, ErrorCode.NOT_CONTROLLER, text) for each in continuation.request.partitions)
+    _answer(core, continuation.caller, (*continuation.errors, *rest))
 
 
 def _refuse(core: Core, caller: Caller) -> None:
     core.effects.append(Answer(to=caller, response=PartitionErrors(error=ErrorCode.NOT_CONTROLLER, errors=())))
+
+
+def _answer(core: Core, caller: Caller, errors: Iterable[PartitionError]) -> None:
+    core.effects.append(Answer(to=caller, response=PartitionErrors(error=ErrorCode.NONE, errors=tuple(errors))))
 
 
 # --- the list ------------------------------------------------------------------------------------------------

@@ -2,14 +2,15 @@
 Partitions that clients add to a topic: a conditional write of its node, by the controller, which reads it again.
 
 V3 has a path for what is to be added; here, as in Kafka, the request goes to the controller itself. What it has
-written the next controller finds, if it dies before it has begun the new partitions.
+written the next controller finds, if it dies before it has begun the new partitions. A topic that was written
+between its reading and its write, as by another request, is read once more.
 Source:  Kafka Replication Design V3, on_partitions_add; KIP-195; Kafka, AdminManager.createPartitions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from targets.broker.core import controller, made, readable
 from targets.broker.core.assignments import encode_topic
@@ -19,7 +20,7 @@ from targets.broker.core.names import is_topic_name
 from targets.broker.core.placement import assigned, shown
 from targets.broker.core.removal import added
 from targets.broker.core.state import Core
-from targets.broker.core.topics import LOST
+from targets.broker.core.topics import LOST, MEANWHILE
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     ZkChildren,
@@ -40,19 +41,40 @@ _Error = tuple[str, ErrorCode, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsToExtend:
-    """Partitions are to be added; the live brokers and the topics' nodes are being read."""
+    """
+    Partitions are to be added; the live brokers and the topics' nodes are being read.
+
+    Attributes:
+        ids: of what is read once more, which topics it is about: the czxids of their nodes.
+        errors: what became of the other topics by then.
+    """
 
     caller: Caller
     request: CreatePartitionsRequest
+    ids: Mapping[str, int] = field(default_factory=dict)
+    errors: tuple[_Error, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsExtended:
-    """The topics' nodes are being written: the errors so far, and the names of what is in flight."""
+    """
+    The topics' nodes are being written: the errors so far, and what is in flight.
+
+    Attributes:
+        ids: the topics whose writes are in flight, each with the czxid of its node.
+        again: whether they were read once more.
+    """
 
     caller: Caller
+    request: CreatePartitionsRequest
     errors: tuple[_Error, ...]
-    names: tuple[str, ...]
+    ids: Mapping[str, int]
+    again: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics whose writes are in flight, in their order."""
+        return tuple(self.ids)
 
 
 def on_create_partitions(core: Core, caller: Caller, request: CreatePartitionsRequest) -> None:
@@ -62,20 +84,25 @@ def on_create_partitions(core: Core, caller: Caller, request: CreatePartitionsRe
         errors = tuple((topic.topic, ErrorCode.NOT_CONTROLLER, text) for topic in request.topics)
         core.effects.append(Answer(to=caller, response=TopicErrors(errors=errors)))
         return
-    gets = (ZkGet(path=topic_path(topic.topic)) for topic in request.topics if is_topic_name(topic.topic))
-    core.ask(AwaitTopicsToExtend(caller=caller, request=request), ZkChildren(path=BROKER_IDS), *gets)
+    _read(core, AwaitTopicsToExtend(caller=caller, request=request))
+
+
+def _read(core: Core, continuation: AwaitTopicsToExtend) -> None:
+    topics = [each.topic for each in continuation.request.topics if is_topic_name(each.topic)]
+    core.ask(continuation, ZkChildren(path=BROKER_IDS), *(ZkGet(path=topic_path(topic)) for topic in topics))
 
 
 def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResult, ...]) -> None:
     """Check each topic, and write those that may have more partitions."""
     brokers, nodes = results[0], iter(results[1:])
     live = sorted(readable.broker_ids(core, brokers.names)) if isinstance(brokers, ZkNames) else None
-    errors: list[_Error] = []
+    errors = [*continuation.errors]
     writes: list[ZkMulti] = []
-    names: list[str] = []
+    ids: dict[str, int] = {}
     left = core.config.limits.topic_partitions_max
     for topic in continuation.request.topics:
         node = next(nodes) if is_topic_name(topic.topic) else ZkError.NO_NODE
+        node = made.if_same(node, continuation.ids.get(topic.topic))
         if live is None or node is ZkError.LOST:
             errors.append((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST))
             continue
@@ -89,15 +116,21 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
             moving = shown(sorted(has.moves))
             more, error, text = {}, ErrorCode.REASSIGNMENT_IN_PROGRESS, f"partitions {moving} are being moved"
         left -= len(more)
-        if error is not ErrorCode.NONE or continuation.request.validate_only or topic.topic in names:
+        if error is not ErrorCode.NONE or continuation.request.validate_only or topic.topic in ids:
             errors.append((topic.topic, error, text))
             continue
-        ids = added(has, more, node.mzxid)
-        data = encode_topic(replace(has, replicas={**has.replicas, **more}, ids=ids))
+        own = added(has, more, node.mzxid)
+        data = encode_topic(replace(has, replicas={**has.replicas, **more}, ids=own))
         write = ZkSet(path=topic_path(topic.topic), data=data, version=node.version)
         writes.append(ZkMulti(ops=(*made.checks(core, topic.topic, has.made), write)))
-        names.append(topic.topic)
-    after = AwaitTopicsExtended(caller=continuation.caller, errors=tuple(errors), names=tuple(names))
+        ids[topic.topic] = node.czxid
+    after = AwaitTopicsExtended(
+        caller=continuation.caller,
+        request=continuation.request,
+        errors=tuple(errors),
+        ids=ids,
+        again=bool(continuation.ids),
+    )
     if writes:
         core.ask(after, *writes)
     else:
@@ -134,16 +167,27 @@ def _more(
 
 
 def on_written(core: Core, continuation: AwaitTopicsExtended, results: tuple[ZkResult, ...]) -> None:
-    """Begin the new partitions, and answer; a node that was written meanwhile is left as it is."""
+    """Begin the new partitions, and answer; a node written meanwhile is read once more, then left as it is."""
     errors = [*continuation.errors]
+    refused: dict[str, int] = {}
     for name, result in zip(continuation.names, results, strict=True):
         if isinstance(result, ZkDone):
             errors.append((name, ErrorCode.NONE, ""))
+        elif result in MEANWHILE and not continuation.again:
+            refused[name] = continuation.ids[name]
         elif result is ZkError.LOST:
             errors.append((name, ErrorCode.REQUEST_TIMED_OUT, LOST))
         else:
             text = f"topic {name!r} was changed meanwhile ({result}); nothing was added"
             errors.append((name, ErrorCode.REQUEST_TIMED_OUT, text))
+    if refused:  # before the controller reads, which then sees what is written
+        topics = {each.topic: each for each in reversed(continuation.request.topics) if each.topic in refused}
+        request = replace(continuation.request, topics=tuple(topics[name] for name in refused))
+        _read(
+            core,
+            AwaitTopicsToExtend(caller=continuation.caller, request=request, ids=refused, errors=tuple(errors)),
+        )
     if results:
         controller.read(core)
-    core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=tuple(errors))))
+    if not refused:
+        core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=tuple(errors))))

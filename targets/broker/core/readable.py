@@ -103,7 +103,7 @@ def read_wishes(core: Core, node: ZkNode | None) -> Wishes:
     wrong: list[str] = []
     wishes = decode_wishes(None if node is None else node.data, wrong)
     if node is not None and wrong:
-        _name(core, ELECTIONS, node.mzxid, f"{node.data[:80]!r}: {'; '.join(wrong)}")
+        name_node(core, ELECTIONS, node.mzxid, f"{node.data[:80]!r}: {'; '.join(wrong)}")
     return wishes
 
 
@@ -119,7 +119,7 @@ def broker_ids(core: Core, names: Iterable[str]) -> tuple[int, ...]:
         if is_broker_id(name):
             found.append(int(name))
         else:
-            _name(core, f"{BROKER_IDS}/{name}", 0, "expected a broker's id, as 1")
+            name_node(core, f"{BROKER_IDS}/{name}", 0, "expected a broker's id, as 1")
     return tuple(found)
 
 
@@ -136,7 +136,7 @@ def topic_names(core: Core, names: Iterable[str], below: str = BROKER_TOPICS) ->
         if is_topic_name(name):
             found.append(name)
         else:
-            _name(core, f"{below}/{name}", 0, "expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'")
+            name_node(core, f"{below}/{name}", 0, "expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'")
     return tuple(found)
 
 
@@ -144,14 +144,14 @@ def _read(core: Core, path: str, node: ZkNode, decode: Callable[[ZkNode], T]) ->
     try:
         found = decode(node)
     except NodeError as error:
-        _name(core, path, node.mzxid, str(error))
+        name_node(core, path, node.mzxid, str(error))
         return None
     if core.state.unreadable:
         core.state.unreadable.pop(path, None)
     return found
 
 
-def _name(core: Core, path: str, change: int, error: str) -> None:
+def name_node(core: Core, path: str, change: int, error: str) -> None:
     """Name a node once for each change of it."""
     named = core.state.unreadable
     if named.get(path) != change:

@@ -7,17 +7,27 @@ Source:  Kafka Replication Design V3, A.1, B and D.3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from targets.broker.core import readable
-from targets.broker.core.assignments import Move
+from targets.broker.core.assignments import Assignment, Move
 from targets.broker.core.controller_state import partition_id
 from targets.broker.core.decided import Seen
 from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
-from targets.broker.core.zookeeper import ZkNames, ZkNode, ZkResult
+from targets.broker.core.wishes import Wishes, decode_wishes
+from targets.broker.core.zookeeper import (
+    CONTROLLER_EPOCH,
+    ELECTIONS,
+    ZkCheck,
+    ZkDelete,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkResult,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +83,15 @@ class AwaitElectionsRemoval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitWishesTaken:
-    """What an operator wants to be moved is being noted with its topics; then all is read again."""
+    """
+    What an operator wants to be moved or removed is being noted with its topics; then all is read again.
+
+    Attributes:
+        marked: the topics that it is about and that have a mark, each with its node's czxid.
+    """
 
     office: int
+    marked: tuple[tuple[str, int, str], ...] = ()
 
 
 def left_office(core: Core, office: int) -> bool:
@@ -121,6 +137,25 @@ def to_read(
         return state is None or not gone.isdisjoint(set(replicas) - set(state.isr))
 
     return tuple(tp for tp, replicas in assignments.items() if not controller.in_office or is_read(tp, replicas))
+
+
+def noting(office: int, topics: Iterable[tuple[str, ZkNode | None, Assignment]]) -> AwaitWishesTaken:
+    """Return what awaits the write of what an operator wants of these topics."""
+    marked = tuple((topic, node.czxid, has.made) for topic, node, has in topics if node is not None and has.made)
+    return AwaitWishesTaken(office=office, marked=marked)
+
+
+def take_elections(core: Core, wanted: ZkNode | None) -> Wishes:
+    """
+    Accept an operator's elections, and which brokers leave, once.
+
+    The node is removed, as Kafka does for preferred election.
+    """
+    if wanted is None:
+        return Wishes()
+    check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
+    core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
+    return decode_wishes(wanted.data)
 
 
 def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:

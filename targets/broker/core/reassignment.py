@@ -98,7 +98,8 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
     """
     Return the write that takes what an operator wants out of its node, and notes it with the topics.
 
-    What cannot be done is left out, as nobody waits for an answer; a broker that is dead may come back.
+    What cannot be done is left out, as nobody waits for an answer, also of a topic without its mark; a broker that
+    is dead may come back.
     """
     wishes, there = decode_wishes(asked.data), {topic: (node, has) for topic, node, has in topics}
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
@@ -111,7 +112,7 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
         for tp, replicas in wishes.moves.items():
             if tp.topic == topic:
                 note(WantedReplicas(tp=tp, replicas=replicas), has, moves)
-        if moves != has.moves:
+        if moves != has.moves and not made.is_missing(core, topic, has.made):
             ops += made.checks(core, topic, has.made)
             data = encode_topic(replace(has, moves=moves))
             ops.append(ZkSet(path=topic_path(topic), data=data, version=node.version))

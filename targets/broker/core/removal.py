@@ -74,6 +74,8 @@ def begin(core: Core, office: int, asked: ZkNode, topics: Iterable[tuple[str, Zk
     topic = wishes[0].topic
     wished = {tp.partition for tp in wishes if tp.topic == topic}
     node, has = there.get(topic, (None, Assignment(replicas={})))
+    if made.is_missing(core, topic, has.made):
+        node, has = None, Assignment(replicas={})
     most = core.config.together.writes_together_max
     gone = removable(has, wished, most)
     left = tuple(tp for tp in wishes if tp.topic != topic or (len(gone) == most and tp.partition not in gone))

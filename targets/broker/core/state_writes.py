@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from targets.broker.core import commands, reassignment
+from targets.broker.core import commands, made, reassignment
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Changes, Decided, Write
 from targets.broker.core.messages import LeaderAndIsr, TopicPartition
@@ -137,6 +137,9 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
     else:
         (decided,) = decisions
         again = decided.tp in controller.refused
+        topic = decided.tp.topic
+        if again and result is ZkError.NO_NODE and topic in controller.topics:
+            made.look(core, topic, controller.topics[topic][0], controller.made.get(topic, ""))
         if result is not ZkError.BAD_VERSION:
             controller.refused.add(decided.tp)
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if again else 1)

@@ -38,8 +38,8 @@ from targets.broker.core.zookeeper import (
 )
 
 LOST = "the connection to ZooKeeper was lost"
-# What a deletion is told where the topic was written after it was read.
-_MEANWHILE = frozenset({ZkError.REFUSED, ZkError.BAD_VERSION, ZkError.NO_NODE})
+# What a write is told where the topic was written after it was read.
+MEANWHILE = frozenset({ZkError.REFUSED, ZkError.BAD_VERSION, ZkError.NO_NODE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,7 +312,7 @@ def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple
     rest = [(name, multi) for name, multi in continuation.rest if isinstance(written[name], ZkDone)]
     going_on = {name for name, _ in rest}
     for name, result in written.items():
-        if continuation.deleting and not continuation.again and result in _MEANWHILE:
+        if continuation.deleting and not continuation.again and result in MEANWHILE:
             refused.append(name)
         elif name not in going_on:
             errors.append(_written(name, result))

@@ -109,9 +109,10 @@ class Bench:
         """Hold operations on this path (or only writes to it) until `release`."""
         self._hold = (path, writes)
 
-    def release(self) -> list[Effect]:
-        """Apply and answer the held operations, and stop holding."""
-        self._hold, held, self.held = None, self.held, []
+    def release(self, *, then_hold: bool = False) -> list[Effect]:
+        """Apply and answer the held operations, and stop holding, or (`then_hold`) hold what follows them."""
+        self._hold = self._hold if then_hold else None
+        held, self.held = self.held, []
         return [effect for ask in held for effect in self._answer_ask(ask)]
 
     def start(self, *logs: tuple[MemoryLog, Recovery], session: int = 0) -> list[Effect]:

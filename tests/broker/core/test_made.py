@@ -105,7 +105,7 @@ def test_what_a_client_wants_of_a_topic_is_not_written_into_the_next(request_: R
     controller.release()
     (answer,) = answers(controller.effects[before:])[-1:]
     assert isinstance(answer, PartitionErrors | TopicErrors)
-    assert ErrorCode.REQUEST_TIMED_OUT is answer.errors[0][1]
+    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION is answer.errors[0][1]
     assert Assignment(replicas=NEXT, made=cluster.mark()) == node(cluster)
 
 

@@ -10,10 +10,12 @@ from targets.broker.core.messages import (
     DeleteTopicsRequest,
     ErrorCode,
     MorePartitions,
+    Response,
     TopicErrors,
     TopicPartition,
 )
 from targets.broker.core.zookeeper import leader_and_isr_path, topic_path
+from tests.broker.core.bench import answers
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.test_reassignment import Mortal
 
@@ -133,6 +135,38 @@ def test_each_topic_has_its_own_answer_and_a_check_alone_writes_nothing() -> Non
     assert {0: (1, 2)} == replicas_of(cluster)
     assert expected == set(add(cluster, *asked))
     assert {0, 1} == replicas_of(cluster).keys()
+
+
+@pytest.mark.parametrize(("count", "error"), [(2, ErrorCode.INVALID_PARTITIONS), (3, OK)])
+def test_second_of_two_requests_at_once_adds_to_what_the_first_has_added(count: int, error: ErrorCode) -> None:
+    """Kafka has no error for what another request has written meanwhile."""
+    cluster = cluster_of()
+    controller = cluster.benches[3]
+    controller.hold(topic_path(TOPIC), writes=True)
+    for each in (2, count):
+        assert [] == cluster.ask(3, CreatePartitionsRequest(topics=(more(each),), timeout_ms=1_000))
+    found = [each.errors[0][1] for each in answers(controller.release()) if isinstance(each, TopicErrors)]
+    cluster.settle()
+    assert [OK, error] == found
+    assert range(count) == range(len(replicas_of(cluster)))
+    assert all(cluster.state(TopicPartition(TOPIC, partition)).leader > 0 for partition in range(count))
+
+
+def test_topic_that_is_written_again_and_again_is_read_once_more_and_no_more() -> None:
+    cluster = cluster_of()
+    controller, whole = cluster.benches[3], cluster.zk.nodes[topic_path(TOPIC)].data
+    controller.hold(topic_path(TOPIC), writes=True)
+    topics = (more(2, topic="unknown"), more(2))
+    assert [] == cluster.ask(3, CreatePartitionsRequest(topics=topics, timeout_ms=1_000))
+    found: list[Response] = []
+    for _ in range(2):
+        assert [] == found and controller.held
+        cluster.zk.put(topic_path(TOPIC), whole)
+        found += answers(controller.release(then_hold=True))
+    (answer,) = found
+    assert isinstance(answer, TopicErrors) and {0: (1, 2)} == replicas_of(cluster)
+    refused = [("unknown", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (TOPIC, ErrorCode.REQUEST_TIMED_OUT)]
+    assert refused == [(topic, error) for topic, error, _ in answer.errors]
 
 
 def test_topic_with_added_partitions_is_deleted_whole() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.assignments import Assignment, decode_topic, encode_assignment
+from targets.broker.core.assignments import Assignment, Move, decode_topic, encode_assignment, encode_topic
 from targets.broker.core.messages import (
     AlterReassignmentsRequest,
     CreatePartitionsRequest,
@@ -20,11 +20,12 @@ from targets.broker.core.messages import (
     PartitionErrors,
     Reassignment,
     ReassignmentsResponse,
+    Response,
     TopicErrors,
     TopicPartition,
     WantedReplicas,
 )
-from targets.broker.core.zookeeper import BROKER_TOPICS, CONTROLLER, ELECTIONS, topic_path
+from targets.broker.core.zookeeper import BROKER_TOPICS, CONTROLLER, ELECTIONS, ZkSet, topic_path
 from tests.broker.core.bench import TP, answers
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.moving import CHECK_MS, OK, RECORDS, alter, cluster_of, holders, is_moved, listed, node
@@ -74,6 +75,69 @@ def test_another_target_takes_the_place_of_the_first() -> None:
     assert OK is alter(cluster, 2, 3)
     cluster.pass_ms(2 * CHECK_MS)
     is_moved(cluster, 2, 3)
+
+
+def test_move_that_is_cancelled_while_it_begins_is_cancelled() -> None:
+    """
+    The step is written between the cancel's reading and its write.
+
+    Source:  Kafka, KafkaController.alterPartitionReassignments: one thread does both, so that neither can fail.
+    """
+    cluster = cluster_of()
+    controller = cluster.benches[5]
+    controller.hold(ELECTIONS)
+    assert OK is alter(cluster, 3, 4)
+    controller.hold(topic_path("t"), writes=True)
+    cancel = AlterReassignmentsRequest(partitions=(WantedReplicas(tp=TP, replicas=None),), timeout_ms=1_000)
+    assert [] == cluster.ask(5, cancel)
+    steps: list[Assignment] = []
+    cluster.zk.wrote.append(
+        lambda parts, _: steps.extend(
+            decode_topic(part.data) for part in parts if isinstance(part, ZkSet) and part.path == topic_path("t")
+        )
+    )
+    effects = controller.release()
+    assert [PartitionErrors(error=OK, errors=(PartitionError(TP, OK),))] == answers(effects)
+    cluster.pass_ms(2 * CHECK_MS)
+    move = Move(origin=(1, 2), target=(3, 4))
+    cancelled = Move(origin=(1, 2), target=(1, 2))
+    assert [{0: move}, {0: cancelled}, {}] == [step.moves for step in steps]
+    is_moved(cluster, 1, 2)
+
+
+def test_topic_that_is_written_again_and_again_is_read_once_more_and_no_more() -> None:
+    cluster = cluster_of()
+    controller, before = cluster.benches[5], node(cluster)
+    controller.hold(topic_path("t"), writes=True)
+    wanted = WantedReplicas(tp=TP, replicas=(3, 4))
+    assert [] == cluster.ask(5, AlterReassignmentsRequest(partitions=(wanted,), timeout_ms=1_000))
+    found: list[Response] = []
+    for _ in range(2):
+        assert [] == found and controller.held
+        cluster.zk.put(topic_path("t"), encode_topic(before))
+        found += answers(controller.release(then_hold=True))
+    (answer,) = found
+    assert isinstance(answer, PartitionErrors) and not controller.held and before == node(cluster)
+    assert ErrorCode.REQUEST_TIMED_OUT is answer.errors[0].error
+    assert "its topic was changed meanwhile" in answer.errors[0].text
+
+
+def test_controller_deposed_while_it_reads_once_more_says_what_it_has_written_before() -> None:
+    cluster = cluster_of()
+    cluster.create("u", replicas=(1, 2))
+    controller, before = cluster.benches[5], node(cluster)
+    controller.hold(topic_path("t"), writes=True)
+    tps = TopicPartition("u", 0), TP
+    wanted = tuple(WantedReplicas(tp=tp, replicas=(3, 4)) for tp in tps)
+    assert [] == cluster.ask(5, AlterReassignmentsRequest(partitions=wanted, timeout_ms=1_000))
+    cluster.zk.put(topic_path("t"), encode_topic(before))
+    controller.hold(topic_path("t"))
+    assert [] == answers(controller.release(then_hold=True))
+    depose(cluster)
+    controller.fire(CONTROLLER)
+    (answer,) = answers(controller.release())
+    assert isinstance(answer, PartitionErrors) and answer.error is OK and before == node(cluster)
+    assert [(tps[0], OK), (TP, ErrorCode.NOT_CONTROLLER)] == [each[:2] for each in answer.errors]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,18 @@ Source:  Kafka Replication Design V3, Paths; C 3 and E 4 delete replicas, but on
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from targets.broker.core.assignments import decode_assignment, encode_assignment
+from targets.broker.core.assignments import (
+    Assignment,
+    decode_assignment,
+    decode_topic,
+    encode_assignment,
+    encode_topic,
+)
+from targets.broker.core.events import ZkAsk
 from targets.broker.core.messages import (
     DeleteTopicsRequest,
     ErrorCode,
@@ -18,11 +27,14 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
+from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
     CONTROLLER_EPOCH,
+    ELECTIONS,
     NodeError,
+    ZkExists,
     encode_registration,
     leader_and_isr_path,
     partition_path,
@@ -65,6 +77,59 @@ def test_topic_that_cannot_be_read_is_named_once_and_others_get_leaders(data: by
     bench.zk.put(topic_path("a"), encode_assignment({0: (1,)}))
     bench.fire(BROKER_TOPICS)
     assert 1 == bench.zk.state(TopicPartition("a", 0)).leader
+
+
+def test_mark_that_a_topic_lacks_is_named_once_and_the_topic_begins_without_it() -> None:
+    """A node that was copied by hand names a mark that nobody has made, and first states check it."""
+    bench, path = one(), topic_path("a")
+    has = Assignment(replicas={0: (1,), 1: (1,)}, made="7-1")
+    bench.zk.put(path, encode_topic(has))
+    bench.zk.put(topic_path("b"), encode_assignment({0: (1,)}))
+    bench.fire(BROKER_TOPICS)
+    bench.pass_ms(5_000)
+    assert [f"{path}/made-7-1"] == named(bench)
+    (seen,) = bench.observed("unreadable-node")
+    path_of_mark = f"{path}/made-7-1"
+    reads = [ask.ops[:1] for ask in bench.effects if isinstance(ask, ZkAsk)]
+    looks = reads.count((ZkExists(path=path_of_mark),))
+    assert 1 == looks, "there is nothing to look at once it was named"
+    assert 'Delete "made" from it' in str(seen["error"]) and f'{path} has "made": "7-1"' in str(seen["error"])
+    assert 1 == bench.zk.state(TopicPartition("b", 0)).leader
+    bench.zk.put(path, encode_topic(replace(has, made="")))
+    bench.pass_ms(1_000)
+    assert [1, 1] == [bench.zk.state(TopicPartition("a", partition)).leader for partition in has.replicas]
+
+
+@pytest.mark.parametrize(
+    "wishes", [Wishes(moves={TopicPartition("a", 0): (2,)}), Wishes(removals=(TopicPartition("a", 1),))]
+)
+def test_what_an_operator_wants_of_a_topic_that_lacks_its_mark_stops_nothing_else(wishes: Wishes) -> None:
+    bench, has = one(), Assignment(replicas={0: (1,), 1: (1,)}, made="7-1")
+    bench.zk.put(topic_path("a"), encode_topic(has))
+    bench.zk.put(topic_path("b"), encode_assignment({0: (1,)}))
+    bench.zk.put(ELECTIONS, encode_wishes(wishes))
+    bench.fire(BROKER_TOPICS)
+    bench.pass_ms(5_000)
+    assert [f"{topic_path('a')}/made-7-1"] == named(bench)
+    assert 1 == bench.zk.state(TopicPartition("b", 0)).leader and ELECTIONS not in bench.zk.nodes
+    assert has == decode_topic(bench.zk.nodes[topic_path("a")].data)
+
+
+def test_mark_that_went_with_its_topic_is_not_named() -> None:
+    bench, path = one(), topic_path("a")
+    bench.zk.put(path, encode_topic(Assignment(replicas={0: (1,)}, made="7-1")))
+    bench.hold(f"{path}/made-7-1")
+    bench.fire(BROKER_TOPICS)
+    for _ in range(20):  # until what is held is the look at the mark
+        if bench.held and isinstance(bench.held[0].ops[0], ZkExists):
+            break
+        bench.release(then_hold=True)
+        bench.pass_ms(1)
+    assert isinstance(bench.held[0].ops[0], ZkExists)
+    bench.zk.remove(path)
+    bench.zk.put(path, encode_topic(Assignment(replicas={0: (1,)}, made="7-2")))
+    bench.release()
+    assert [] == named(bench)
 
 
 @pytest.mark.parametrize("name", ["a b", "x" * 250, "ä", ".."])

@@ -11,7 +11,12 @@ from targets.broker.core import controller, isr, membership, moves, office, part
 from targets.broker.core.assignments import Move, encode_assignment
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import (
+    AlterReassignmentsRequest,
+    CreatePartitionsRequest,
+    TopicPartition,
+    WantedReplicas,
+)
 from targets.broker.core.state import Core, State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (
@@ -147,10 +152,13 @@ def test_controller_that_reads_again_is_sound_by_its_own_clock(clocks: dict[str,
 
 # --- what was written is read ----------------------------------------------------------------------------------
 CALLER = Caller(connection=1, number=1)
-EXTENDED = partitions.AwaitTopicsExtended(caller=CALLER, errors=(), names=("log",))
+MORE = CreatePartitionsRequest(topics=(), timeout_ms=1)
+EXTENDED = partitions.AwaitTopicsExtended(caller=CALLER, request=MORE, errors=(), ids={"log": 1}, again=False)
+MOVE = WantedReplicas(tp=TP, replicas=None)
+MOVES = AlterReassignmentsRequest(partitions=(MOVE,), timeout_ms=1)
 ASKED_FOR = (
     EXTENDED,
-    moves.AwaitMovesNoted(caller=CALLER, errors=(), noted=((TP,),)),
+    moves.AwaitMovesNoted(caller=CALLER, request=MOVES, errors=(), noted=((MOVE,),), ids={"t": 1}, again=False),
     reading.AwaitWishesTaken(office=EPOCH),
 )
 
