@@ -23,6 +23,8 @@ from targets.broker.core.state import Core
 from targets.broker.core.topics import LOST, MEANWHILE
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
+    CONTROLLER_EPOCH,
+    ZkCheck,
     ZkChildren,
     ZkDone,
     ZkError,
@@ -79,12 +81,17 @@ class AwaitTopicsExtended:
 
 def on_create_partitions(core: Core, caller: Caller, request: CreatePartitionsRequest) -> None:
     """Read what the topics have, if this broker is the controller: another would not begin what it adds."""
-    if not core.state.controller.active:
-        text = "this broker is not the controller; expected the one that metadata name"
-        errors = tuple((topic.topic, ErrorCode.NOT_CONTROLLER, text) for topic in request.topics)
-        core.effects.append(Answer(to=caller, response=TopicErrors(errors=errors)))
-        return
-    _read(core, AwaitTopicsToExtend(caller=caller, request=request))
+    asked = AwaitTopicsToExtend(caller=caller, request=request)
+    if core.state.controller.active:
+        _read(core, asked)
+    else:
+        _refuse(core, asked)
+
+
+def _refuse(core: Core, asked: AwaitTopicsToExtend) -> None:
+    text = "this broker is not the controller; expected the one that metadata name"
+    refused = ((topic.topic, ErrorCode.NOT_CONTROLLER, text) for topic in asked.request.topics)
+    core.effects.append(Answer(to=asked.caller, response=TopicErrors(errors=(*asked.errors, *refused))))
 
 
 def _read(core: Core, continuation: AwaitTopicsToExtend) -> None:
@@ -93,7 +100,16 @@ def _read(core: Core, continuation: AwaitTopicsToExtend) -> None:
 
 
 def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResult, ...]) -> None:
-    """Check each topic, and write those that may have more partitions."""
+    """
+    Check each topic, and write those that may have more partitions.
+
+    Only the controller of now may write: another's first reading may have been before a write of one deposed, and
+    nobody would begin what that has added.
+    """
+    if not core.state.controller.active:
+        _refuse(core, continuation)
+        return
+    in_office = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     brokers, nodes = results[0], iter(results[1:])
     live = sorted(readable.broker_ids(core, brokers.names)) if isinstance(brokers, ZkNames) else None
     errors = [*continuation.errors]
@@ -122,7 +138,7 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
         own = added(has, more, node.mzxid)
         data = encode_topic(replace(has, replicas={**has.replicas, **more}, ids=own))
         write = ZkSet(path=topic_path(topic.topic), data=data, version=node.version)
-        writes.append(ZkMulti(ops=(*made.checks(core, topic.topic, has.made), write)))
+        writes.append(ZkMulti(ops=(in_office, *made.checks(core, topic.topic, has.made), write)))
         ids[topic.topic] = node.czxid
     after = AwaitTopicsExtended(
         caller=continuation.caller,
@@ -178,7 +194,8 @@ def on_written(core: Core, continuation: AwaitTopicsExtended, results: tuple[ZkR
         elif result is ZkError.LOST:
             errors.append((name, ErrorCode.REQUEST_TIMED_OUT, LOST))
         else:
-            text = f"topic {name!r} was changed meanwhile ({result}); nothing was added"
+            what = f"topic {name!r} was changed meanwhile, or another broker is the controller ({result})"
+            text = f"{what}; nothing was added"
             errors.append((name, ErrorCode.REQUEST_TIMED_OUT, text))
     if refused:  # before the controller reads, which then sees what is written
         topics = {each.topic: each for each in reversed(continuation.request.topics) if each.topic in refused}

@@ -14,7 +14,7 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
-from targets.broker.core.zookeeper import leader_and_isr_path, topic_path
+from targets.broker.core.zookeeper import CONTROLLER, leader_and_isr_path, topic_path
 from tests.broker.core.bench import answers
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.test_reassignment import Mortal
@@ -176,3 +176,28 @@ def test_topic_with_added_partitions_is_deleted_whole() -> None:
     cluster.ask(3, DeleteTopicsRequest(topics=(TOPIC,), timeout_ms=1_000))
     assert topic_path(TOPIC) not in cluster.zk.nodes
     assert not any(bench.broker.state.replicas for bench in cluster.benches.values())
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("knows", [False, True])
+def test_deposed_controller_adds_no_partitions_and_says_so(*, writes: bool, knows: bool) -> None:
+    """
+    The next controller's first reading may have been before: nobody would begin the partitions.
+
+    Source:  Kafka, KafkaZkClient: what a controller writes checks the epoch of /controller_epoch.
+    """
+    cluster = cluster_of()
+    controller, before = cluster.benches[3], replicas_of(cluster)
+    controller.hold(topic_path(TOPIC), writes=writes)
+    request = CreatePartitionsRequest(topics=(more(3),), timeout_ms=1_000, validate_only=False)
+    assert [] == cluster.ask(3, request)
+    cluster.zk.nodes.pop(CONTROLLER)
+    cluster.benches[1].fire(CONTROLLER)
+    assert [3, 1] == cluster.in_office
+    if knows:
+        controller.fire(CONTROLLER)
+    (answer,) = [each for each in answers(controller.release()) if isinstance(each, TopicErrors)]
+    (refused,) = answer.errors
+    assert (TOPIC, ErrorCode.NOT_CONTROLLER if knows else ErrorCode.REQUEST_TIMED_OUT) == refused[:2]
+    assert knows or "another broker is the controller" in refused[2]
+    assert before == replicas_of(cluster)
