@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Final, TypeAlias
 
+from checkers.facts.cleaned import compacted_by
 from checkers.facts.replica_log import UNKNOWN, Change, Piece
 from checkers.facts.view import newest_counts, newest_wins, rules_of, setup_of
 from harness.events import Append, Recovered
@@ -49,12 +50,13 @@ class BatchEpochs:
         """Return the epoch of the batch that a recovered log has there, UNKNOWN if the recovery does not tell."""
         return _epoch_at(starts_of(step), offset) if self._tells_epochs else UNKNOWN
 
-    def unfit_from(self, starts: Starts, pieces: Iterable[Piece]) -> int | None:
+    def unfit_from(self, op: Op, starts: Starts, pieces: Iterable[Piece]) -> int | None:
         """
         Return the first offset at which a recovered log has a record of another epoch than its origin's.
 
         Args:
-            starts: what the recovery tells of epochs.
+            op: the recovery.
+            starts: what it tells of epochs.
             pieces: what the log had, in the order of offsets.
         """
         if not self._tells_epochs or not starts:
@@ -64,9 +66,24 @@ class BatchEpochs:
                 continue
             begun = starts[bisect_right(starts, first, key=_offset_of) : bisect_left(starts, end, key=_offset_of)]
             for offset in (first, *(start for start, _ in begun)):
-                if not self._may_have_written(origin, _epoch_at(starts, offset)):
+                if self._may_have_written(origin, _epoch_at(starts, offset)):
+                    continue
+                if not self._may_be_compacted(op, starts, offset, self._epoch_of[origin]):
                     return offset
         return None
+
+    def _may_be_compacted(self, op: Op, starts: Starts, offset: int, epoch: int) -> bool:
+        """
+        Return True if compaction may have left no batch of an epoch at an offset of a recovered log.
+
+        An epoch starts at its first batch that is left, above the offset at which its leader began. Only a log
+        that goes on in that epoch, or in a newer one, has got past it: one that ends before has lost it, since a
+        cleaner never removes the last batch. And one that has a newer epoch there was written anew.
+        """
+        place = bisect_right(starts, offset, key=_offset_of)
+        if place == len(starts) or _epoch_at(starts, offset) > epoch or starts[place][1] < epoch:
+            return False
+        return starts[place][0] <= compacted_by(self._ops, op.index)
 
     def is_last(self, op: Op, step: Recovered, origin: int) -> bool:
         """

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from checkers.facts.acked import ACKS_ALL, Acked, acked_records, written_by
+from checkers.facts.cleaned import compacted_before
 from checkers.facts.committed import Commit, commit_of, commits_of
 from checkers.facts.copies import copies_of
 from checkers.facts.deleted import deleted_before
@@ -24,7 +25,7 @@ from checkers.facts.fact import fact
 from checkers.facts.polls import first_polls, shown_by_reads
 from checkers.facts.tombstones import gone_from_ns, has_horizons
 from checkers.facts.view import final_logs
-from harness.events import Append, Batch, HighWatermark, LogCleaned, Recovered
+from harness.events import Append, Batch
 from harness.keys import is_tombstone, key_of
 from harness.model import Op, events_of, ranges_of
 
@@ -42,29 +43,6 @@ class _Known(NamedTuple):
     values: Mapping[int, frozenset[str]]
     newest: Mapping[str, int]
     unseen: int
-
-
-@fact
-def compacted_before(ops: Sequence[Op]) -> int:
-    """
-    Return the highest offset up to which a broker may have compacted the partition, 0 if none said that it did.
-
-    A broker that dies once the cleaned files have their names says nothing of them: its next process finds them. A
-    cleaner goes no further than to its broker's high watermark.
-    """
-    said = max((event.upto for _, event in events_of(ops, LogCleaned)), default=0)
-    return max(said, _known_at_crashes(ops)) if said else 0
-
-
-def _known_at_crashes(ops: Sequence[Op]) -> int:
-    """Return the highest high watermark that a broker had when it died, 0 if none did."""
-    highest, high_watermarks = 0, dict[str, int]()
-    for op in ops:
-        if isinstance(op.event, HighWatermark):
-            high_watermarks[op.process] = op.event.to
-        elif isinstance(op.event, Recovered) and not op.event.clean:
-            highest = max(highest, high_watermarks.get(op.process, 0))
-    return highest
 
 
 def may_be_removed(ops: Sequence[Op], offset: int, value: str, until_ns: int | None = None) -> bool:

@@ -205,7 +205,7 @@ class Copies:
         return [self._change(op, first, end, None) for first, end, _ in removed]
 
     def _recover(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Change]:
-        to = min(step.log_end_offset, self._replaced_from(op.process, step, log))
+        to = min(step.log_end_offset, self._replaced_from(op, step, log))
         found = self._remove(op, log, to) if to < log.end else []
         if tail := self._old_tail(op, step, log):
             found += self._remove(op, log, tail[0][0])
@@ -255,9 +255,9 @@ class Copies:
         known = found[-1][1] if found else first
         return [*found, (known, step.log_end_offset, UNKNOWN)] if known < step.log_end_offset else found
 
-    def _replaced_from(self, node: str, step: Recovered, log: ReplicaLog) -> int:
+    def _replaced_from(self, op: Op, step: Recovered, log: ReplicaLog) -> int:
         """Return the first offset at which the recovered log has a record of another epoch; its end, if none."""
-        starts = starts_of(step)
+        node, starts = op.process, starts_of(step)
         before, self._recovered[node] = self._recovered.get(node, []), starts
         # What fitted at the recovery before, and has not changed since, still does where the epochs are the same.
         other = next((pair for pair in zip_longest(before, starts) if pair[0] != pair[1]), ())
@@ -267,7 +267,7 @@ class Copies:
             # A disk error may end a process once its log's start has moved, and before it says so.
             start = self._starts[node] = starts[0][0]
         pieces = log.pieces_from(sure) if start <= sure else log.slice(start, log.end)
-        unfit = self.epochs.unfit_from(starts, pieces)
+        unfit = self.epochs.unfit_from(op, starts, pieces)
         log.changed_from = log.end if unfit is None else unfit
         return log.changed_from
 

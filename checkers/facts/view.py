@@ -11,7 +11,18 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from harness.cluster.settings import FORMAT_SETTING
-from harness.events import AlterTopic, Assigned, Batch, Installed, Leader, LeaderAndIsr, Setup, Snapshot, Started
+from harness.events import (
+    AlterTopic,
+    Assigned,
+    Batch,
+    Follower,
+    Installed,
+    Leader,
+    LeaderAndIsr,
+    Setup,
+    Snapshot,
+    Started,
+)
 from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
@@ -186,11 +197,19 @@ def ever_assigned(ops: Sequence[Op]) -> frozenset[str]:
 
 
 def moved_away(ops: Sequence[Op], node: str, index: int) -> bool:
-    """Return True if the partition was on other nodes by then; the watch may show it a little later."""
+    """
+    Return True if the partition was on other nodes by then; the watch may show it a little later.
+
+    It may be wanted there again by then: what tells a node to delete its replica may be late, and counts until the
+    node has been told anything newer.
+    """
     moves = [*events_of(ops, Assigned)]
+    words = (*events_of(ops, Leader), *events_of(ops, Follower))
+    told = max((op.index for op, _ in words if op.process == node and op.index < index), default=-1)
     before = [event for op, event in moves if op.index < index][-1:]
+    since = [event for op, event in moves if told < op.index < index]
     after = [event for op, event in moves if op.index > index][:1]
-    return any(node not in event.replicas for event in (*before, *after))
+    return any(node not in event.replicas for event in (*before, *since, *after))
 
 
 def names_place(setup: Setup, topic: str, partition: int) -> bool:

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.compacted import compacted_before, newest_tombstones
+from checkers.facts.cleaned import compacted_before
+from checkers.facts.compacted import newest_tombstones
 from checkers.facts.deleted import ended_since
 from checkers.facts.moments import anomaly, margin_ns
 from checkers.facts.tombstones import promised_to_ns

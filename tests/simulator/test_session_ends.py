@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
+
 from harness.model import OpType
 from targets.broker.core.events import ZkAnswered
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
+from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import CONTROLLER
 from targets.simulator.caller import Caller, Outcome
 from targets.simulator.play_time import EXPIRE, depose_controller
@@ -22,10 +25,10 @@ SEEDS = range(40)
 class Stage:
     """A running cluster, the session ends of its seed, and how often an answer came in a later session."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, protocol: str = "kip380") -> None:
         self.ops = Ops()
         self.late = 0
-        self.world: World = cluster("kip380", replicas=("A", "B", "C"), session_timeout_ms=1_500)
+        self.world: World = cluster(protocol, replicas=("A", "B", "C"), session_timeout_ms=1_500)
         self.world.record_into(self.ops)
         self.world.watchers.append(self._note)
         self.ends = SessionEnds(self.world, seed, LAST_LINE)
@@ -131,3 +134,21 @@ def _note(told: dict[ErrorCode, int], outcome: Outcome) -> None:
     if isinstance(outcome.response, TopicErrors):
         ((_, error, _),) = outcome.response.errors
         told[error] = told.get(error, 0) + 1
+
+
+@pytest.mark.parametrize(("own", "ends"), [("kip380", False), ("kip320", True)])
+def test_no_session_ends_while_a_broker_speaks_a_protocol_that_misses_returns_within_an_upgrade(
+    own: str, *, ends: bool
+) -> None:
+    """Source: KAFKA-1120; seed 21005: a leader registered anew unseen, and waited for a newer epoch for good."""
+    told = set()
+    for seed in SEEDS:
+        stage = Stage(seed, own)
+        node = stage.world.nodes["B"]
+        node.kill()
+        node.install("kip279-2.0.1", PROTOCOLS["kip279-2.0.1"])
+        node.boot()
+        stage.ends.listen(step(0))
+        stage.world.run(2.0)
+        told |= {f for _, _, _, f, _ in stage.ops.found if f == EXPIRE}
+    assert ends is bool(told)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.facts.compacted import compacted_before, may_be_gap
+from checkers.facts.cleaned import compacted_before
+from checkers.facts.compacted import may_be_gap
 from harness.model import PartOps
 from tests.checkers.story import TOPIC, Story
 

@@ -212,3 +212,29 @@ def installed(story: Story, rules: dict[str, str]) -> Story:
     return story.add(
         Source.RUNNER, "runner", OpType.INFO, "installed", node="A", protocol="kip101@hw", rules=rules
     )
+
+
+@pytest.mark.parametrize(
+    ("then", "cleaned", "end", "epochs", "kept"),
+    [
+        (2, 2, 4, [(1, 0), (2, 2)], True),
+        (3, 2, 4, [(1, 0), (3, 2)], True),  # no batch of epoch 2 is left, and the log goes on in a newer one
+        (2, 2, 4, [(1, 0)], False),  # it goes on in the old epoch: all that is newer is lost
+        (2, 2, 1, [(1, 0)], False),  # it is shorter, whatever was compacted
+        (2, 2, 4, [(1, 0), (4, 1)], False),  # something newer is at 1
+        (2, 1, 4, [(1, 0), (2, 2)], False),  # nobody has compacted as far
+        (2, 0, 4, [(1, 0), (2, 2)], False),
+    ],
+)
+def test_record_is_still_there_after_a_recovery_whose_epoch_starts_above_what_compaction_has_removed(
+    then: int, cleaned: int, end: int, epochs: list[tuple[int, int]], *, kept: bool
+) -> None:
+    """The batch at 1, the first of epoch 2, is gone by compaction; another of that epoch follows (seed 877)."""
+    rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
+    story = Story(RECORDS, "kip380", rules=rules).leads("A", 1, 0).append("A", 0, 1, 1, "leader")
+    story.leads("A", 2, 1).append("A", 1, 2, 2, "leader").leads("A", then, 2).append("A", 2, 4, then, "leader")
+    if cleaned:
+        story.broker("A", "cleaned", **TOPIC, upto=cleaned, size=100)
+    story.fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", end, epochs)
+    written, *since = _origins(story, "A", 3)
+    assert (written is not None, not since) == (True, kept)

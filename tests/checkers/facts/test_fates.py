@@ -84,3 +84,19 @@ def test_replica_that_was_moved_away_is_deleted_whenever_the_watch_shows_the_mov
     end = end_of(story, "B")
     assert end is not None
     assert cause is end.cause
+
+
+@pytest.mark.parametrize(("told", "cause"), [(False, Cause.MOVED), (True, Cause.VANISHED)])
+def test_replica_that_is_wanted_again_is_deleted_by_a_late_command_until_it_was_told_anything_newer(
+    told: bool, cause: Cause
+) -> None:
+    """A paused broker reads that it is no replica any more when it is one again (seed 31148)."""
+    story = copied()
+    for replicas in (["A"], ["A", "B"]):
+        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "assigned", **TOPIC, replicas=replicas)
+    if told:
+        story.follows("B", "A", 1, 3)
+    story.broker("B", "stopped")
+    end = end_of(story, "B")
+    assert end is not None
+    assert cause is end.cause
