@@ -8,7 +8,9 @@ operator would see to it. Clients work all the time. Faults come before, among a
 and in place of its stop (disturbances.py): those that a cluster of any version from `kip279` on survives. Who
 speaks `kip101` is left alone: its followers ask once, and are wrong when two elections come close (KIP-279). So is
 who speaks `hw`: its followers cut their logs to a late high watermark. What is lost by that is allowed
-(checkers/facts/window.py), but that replicas differ afterwards, where a fault comes between, is not.
+(checkers/facts/window.py), but that replicas differ afterwards, where a fault comes between, is not. So, once it
+speaks its own protocol again, every broker flushes its logs before a later step may take its power: else what a
+follower has cut could be back, in place of other records, and without epochs nobody would see it.
 
 They have a random source of their own, so that all other steps of a seed are the same with them and without.
 
@@ -101,6 +103,8 @@ def with_upgrades(
         Settle(),
         *rolling.to(up, OWN),
     ]
+    if older == EPOCHLESS and "power-loss" in faults:
+        rolled += [Inject("flush", (name,)) for name in nodes]
     at = chance.randint(1, len(steps))
     return [*steps[:at], *rolled, *steps[at:]]
 
