@@ -70,12 +70,8 @@ def test_name_of_a_deleted_log_is_free_within_the_step(tmp_path: Path, monkeypat
     assert {f"{TPS[0]}-delete", *map(str, TPS)} == disk.names()
 
 
-def test_logs_that_are_made_anew_in_one_step_leave_the_checkpoint_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Source: Kafka Replication Design V3, the high watermark checkpoint."""
-    disk = Disk(tmp_path, monkeypatch)
-    disk.data.write_high_watermarks(dict.fromkeys(TPS, 7))
+def checkpoints_written(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return a list that gets the file of each checkpoint of offsets that is written from now on."""
     written: list[Path] = []
     real = checkpoint.write_offsets
 
@@ -84,6 +80,16 @@ def test_logs_that_are_made_anew_in_one_step_leave_the_checkpoint_together(
         return real(path, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(checkpoint, "write_offsets", write)
+    return written
+
+
+def test_logs_that_are_made_anew_in_one_step_leave_the_checkpoint_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Source: Kafka Replication Design V3, the high watermark checkpoint."""
+    disk = Disk(tmp_path, monkeypatch)
+    disk.data.write_high_watermarks(dict.fromkeys(TPS, 7))
+    written = checkpoints_written(monkeypatch)
     with disk.data.together():
         for tp in TPS[1:]:
             disk.data.logs[tp].delete()
@@ -106,14 +112,7 @@ def test_logs_of_an_earlier_process_leave_each_checkpoint_in_one_write(
     for tp in TPS:
         (tmp_path / str(tp)).mkdir()
     data = open_data_dir(tmp_path).data
-    written: list[Path] = []
-    real = checkpoint.write_offsets
-
-    def write(path: Path, *arguments: object, **options: object) -> int:
-        written.append(path)
-        return real(path, *arguments, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(checkpoint, "write_offsets", write)
+    written = checkpoints_written(monkeypatch)
     with data.together():
         for tp in TPS[1:]:
             data.logs[tp].delete()

@@ -77,8 +77,8 @@ def serve(
 def wake(core: Core, tp: TopicPartition) -> None:
     """Answer the waiting fetches of this partition that now have enough bytes, or an error."""
     reads: _Reads = {}
-    stir(core, tp)
     for number, waiting in core.state.fetches.on(tp):
+        waiting.stir(tp)
         if _makes_ready(core, waiting, waiting.asked[tp]):
             _finish(core, number, reads)
 
@@ -86,8 +86,7 @@ def wake(core: Core, tp: TopicPartition) -> None:
 def stir(core: Core, tp: TopicPartition) -> None:
     """Let the waiting fetches of this partition look at it when they are answered: something has changed."""
     for _, waiting in core.state.fetches.on(tp):
-        if waiting.stirred is not None:
-            waiting.stirred[tp] = None
+        waiting.stir(tp)
 
 
 def on_fetch_timeout(core: Core, number: int) -> None:

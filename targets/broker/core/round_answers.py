@@ -16,7 +16,6 @@ from targets.broker.core.messages import (
     NO_FETCH_SESSION,
     EpochAnswer,
     ErrorCode,
-    FetchPartition,
     FetchResponse,
     FetchResult,
     ListOffsetsResponse,
@@ -26,6 +25,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rounds import requests_for
+from targets.broker.core.sessions import Asking
 from targets.broker.core.state import Core, Phase
 
 R = TypeVar("R", EpochAnswer, ListOffsetsResult, FetchResult)
@@ -49,7 +49,7 @@ def on_answered(core: Core, awaited: AwaitLeader, tag: int, response: Response |
     if fetcher is not None and asking is not None and isinstance(response, FetchResponse):
         told = asking.heed(response)
         if goes_on:
-            asks = _but_unchanged(core, fetcher, awaited.asks, told, results)
+            asks = _but_unchanged(core, fetcher, awaited.asks, asking, results)
     for ask in asks:
         if response is None and not isinstance(ask, AwaitBounds):
             follower.on_lost(core, awaited.kind, ask)
@@ -76,7 +76,7 @@ def _but_unchanged(
     core: Core,
     fetcher: Fetcher,
     asks: Iterable[Ask],
-    told: Mapping[TopicPartition, FetchResult],
+    asking: Asking,
     news: Mapping[TopicPartition, FetchResult],
 ) -> Iterator[Ask]:
     """
@@ -84,12 +84,9 @@ def _but_unchanged(
 
     For them `follower.on_fetched` would change nothing and make the same ask. It is the loop of a round that has
     thousands of turns in a second, so it calls nothing.
-
-    Args:
-        told: what the leader told last of each partition of the session, `news` included.
     """
     again, replicas, phase = fetcher.ready[Kind.FETCH], core.state.replicas, Phase.FETCHING
-    parts: Mapping[TopicPartition, FetchPartition] = {} if fetcher.asking is None else fetcher.asking.parts
+    told, parts = asking.told, asking.parts
     busy = core.state.leaving or any(fetcher.ready[kind] for kind in Kind if kind is not Kind.FETCH)
     fetcher.fresh = True
     for ask in asks:

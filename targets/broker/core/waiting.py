@@ -90,6 +90,11 @@ class WaitingFetch:
     sizes: dict[TopicPartition, int] = field(default_factory=dict)
     size: int = 0
 
+    def stir(self, tp: TopicPartition) -> None:
+        """Look at this partition once it is answered: something has changed there."""
+        if self.stirred is not None:
+            self.stirred[tp] = None
+
     @property
     def partitions(self) -> Iterable[TopicPartition]:
         """Return the partitions whose bytes it waits for."""
