@@ -25,6 +25,7 @@ from targets.broker.core import (
     leaving,
     log_dirs,
     made,
+    marking,
     membership,
     metadata,
     moves,
@@ -329,6 +330,11 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             controller.on_wrote(core, continuation, results[0])
         case made.AwaitMark():
             made.on_looked(core, continuation, *results)
+        case marking.AwaitMarksMade():
+            marking.on_made(core, continuation, results)
+        case marking.AwaitMarksWritten():
+            if marking.on_written(core, continuation, results):
+                controller.read(core)
         case removal.AwaitBelow():
             controller.on_below(core, continuation, results)
         case reading.AwaitWishesTaken():

@@ -21,6 +21,7 @@ from targets.broker.core import (
     election,
     elections,
     made,
+    marking,
     readable,
     reassignment,
     removal,
@@ -125,6 +126,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
             assignments[TopicPartition(topic, partition)] = replicas
         moves |= {TopicPartition(topic, partition): move for partition, move in assigned.moves.items()}
         ids |= {TopicPartition(topic, partition): own for partition, own in assigned.ids.items()}
+    marking.mark(core, there)
     asked = results[-1] if isinstance(results[-1], ZkNode) else None
     wishes = readable.read_wishes(core, asked)
     if asked is not None and wishes.moves:
@@ -214,6 +216,8 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         if tp not in seen:
             continue  # it cannot be read, and is not written over
         state = states.get(tp)
+        if state is None and marking.is_awaited(core, tp.topic):
+            continue
         state_writes.announce_if_written(core, tp, state)
         mine = changes
         if tp in unhandled:

@@ -72,6 +72,9 @@ class Controller:
     partition_ids: dict[TopicPartition, int] = field(default_factory=dict)
     once: dict[str, int] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)  # of the topics that have one, the mark
+    # Topics, with the czxids of their nodes: those that are being given a mark, and those that cannot have one.
+    marking: set[tuple[str, int]] = field(default_factory=set)
+    markless: set[tuple[str, int]] = field(default_factory=set)
     channels: dict[int, Channel] = field(default_factory=dict)
     told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
     # Those to be sent one: they have too much to delete to be told singly, or something could not be read before.

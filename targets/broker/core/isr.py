@@ -105,7 +105,8 @@ def _ask(core: Core, replica: Replica, isr: tuple[int, ...]) -> None:
         version=replica.zk_version,
     )
     continuation = AwaitIsrWrite(tp=replica.tp, generation=replica.generation, isr=isr)
-    guard = (ZkCheck(path=topic_id_path(replica.tp, replica.topic_id), version=0),) if replica.guarded else ()
+    id_ = replica.topic_id
+    guard = () if id_ == NO_TOPIC_ID else (ZkCheck(path=topic_id_path(replica.tp, id_), version=0),)
     core.ask(continuation, ZkMulti(ops=(*guard, write)))
 
 
@@ -116,7 +117,7 @@ def _state(core: Core, replica: Replica, isr: tuple[int, ...]) -> PartitionState
         isr=isr,
         controller_epoch=core.state.controller_epoch,
         zk_version=replica.zk_version,
-        topic_id=replica.topic_id if replica.guarded else NO_TOPIC_ID,
+        topic_id=replica.topic_id,
     )
 
 

@@ -14,7 +14,6 @@ from targets.broker.core.fences import fence, is_same_topic
 from targets.broker.core.log_port import WITH_EPOCHS, FormatError
 from targets.broker.core.messages import (
     NO_PRODUCER_ID,
-    NO_TOPIC_ID,
     Batch,
     ErrorCode,
     FetchPartition,
@@ -41,7 +40,6 @@ def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resume
     replica.isr = command.isr
     replica.zk_version = command.zk_version
     replica.isr_asked, replica.isr_blocked = None, False
-    replica.guarded = core.rules.topic_identity and command.topic_id != NO_TOPIC_ID
     replica.epoch_start = replica.log.end_offset
     if anew:
         _know_followers(core, replica)

@@ -179,9 +179,8 @@ class Replica:
     zk_version: int = -1
     generation: int = 0
     first_generation: int = 0
-    topic_id: int = NO_TOPIC_ID
+    topic_id: int = NO_TOPIC_ID  # as it was told; a leader's is in its state in ZooKeeper, and beside it
     # as leader
-    guarded: bool = False  # its state in ZooKeeper has an id, which a write of the ISR must find there
     epoch_start: int = 0
     progress: dict[int, Progress] = field(default_factory=dict)
     isr_asked: tuple[int, ...] | None = None

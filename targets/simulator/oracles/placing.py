@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from targets.broker.core.events import ZkAsk
+from targets.broker.core.made import made_path
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import (
     BROKER_TOPICS,
@@ -44,7 +45,7 @@ class Topic:
         moves: of each partition that is being moved, from which replicas and to which.
         ids: of the partitions that have another one than the topic's.
         once: how many partitions the topic had before some were removed.
-        made: the mark that it was created with, "" if it has none.
+        made: the mark that tells it from others of its name, "" if it has none.
     """
 
     czxid: int
@@ -145,8 +146,10 @@ class Placing:
         said = f"writes topic {topic} with partitions {sorted(now.replicas)}"
         if _is_numbered(was) and not _is_numbered(now):
             yield None, f"{said}; expected them to be numbered from 0"
-        if was.made != now.made:
-            yield None, f"{said}, and the mark {now.made!r}; expected {was.made!r}, which it was created with"
+        given = not was.made and made_path(topic, now.made) in self._tree.nodes
+        if was.made != now.made and not given:
+            expected = f"{was.made!r}, which it has" if was.made else "'', or one that only it has"
+            yield None, f"{said}, and the mark {now.made!r}; expected {expected}"
         had = max(was.once, *(partition + 1 for partition in was.replicas.keys() - now.replicas.keys()), 0)
         if now.once < had:
             yield None, f"{said}, and remembers {now.once} that it once had; expected {had}"

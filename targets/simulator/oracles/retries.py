@@ -1,6 +1,7 @@
 """
 What ZooKeeper did not answer, or refused, is tried again, and at the time that is meant for it; and what a
-controller wrote for somebody who asked it is read at once, as no watch says so. A move is looked at until it ends.
+controller wrote for somebody who asked it, or to mark a topic, is read at once, as no watch says so. A move is
+looked at until it ends.
 
     a controller's reading that was lost, or whose decision's answer was   after its back-off
     a controller's reading after a decision that was refused               at once: another write came first
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from targets.broker.core import isr, membership, moves, office, partitions, reading
+from targets.broker.core import isr, marking, membership, moves, office, partitions, reading
 from targets.broker.core.state import AwaitRest, State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
@@ -26,7 +27,12 @@ from targets.simulator.clock import NS_PER_MS
 
 # After a decision that was refused: something else was written meanwhile, and is there to be read.
 AT_ONCE_MS: Final = 1
-_ASKED_FOR: Final = (partitions.AwaitTopicsExtended, moves.AwaitMovesNoted, reading.AwaitWishesTaken)
+_ASKED_FOR: Final = (
+    marking.AwaitMarksWritten,
+    moves.AwaitMovesNoted,
+    partitions.AwaitTopicsExtended,
+    reading.AwaitWishesTaken,
+)
 _READINGS: Final = (reading.AwaitNames, reading.AwaitNodes, reading.AwaitStates)
 _START: Final = (membership.AwaitTopicNames, membership.AwaitAssignments, membership.AwaitPartitionStates)
 

@@ -1,6 +1,7 @@
 """
 The ids in the states of partitions: where topics have ids, a state keeps its topic's, whoever writes it, and
 nothing of an older topic is written where the next one of its name has its states, also if it has none yet.
+A leader whose command came from a release without ids writes none, until the next command.
 
 Source:  KIP-516; Kafka Replication Design V3, discussion 5.
 """
@@ -29,17 +30,20 @@ class TopicIds:
         self._main = main
         nodes = world.zookeeper.tree.nodes
         self._ids = {path: decode_state(nodes[path]).topic_id for path in nodes if _is_state(path)}
+        # Of each state, the leader epoch, and whether all told topics apart when it began.
+        self._epochs: dict[str, tuple[int, bool]] = {}
         world.zookeeper.tree.wrote.append(self._on_write)
 
     def _on_write(self, parts: Sequence[ZkWrite], _session: int) -> None:
         for part in parts:
             if isinstance(part, ZkDelete):
                 self._ids.pop(part.path, None)
+                self._epochs.pop(part.path, None)
             elif isinstance(part, ZkCreate | ZkSet) and _is_state(part.path):
                 state = decode_state(ZkNode(data=part.data, version=0, owner=0, czxid=0))
                 had = max(self._ids.get(part.path, NO_TOPIC_ID), self._made(part.path, state.topic_id))
                 self._ids[part.path] = state.topic_id
-                if state.topic_id < had and self._all_tell_topics_apart():
+                if self._is_with_ids(part.path, state.leader_epoch) and state.topic_id < had:
                     what = (
                         "without its topic's id" if state.topic_id == NO_TOPIC_ID else f"as of {state.topic_id:#x}"
                     )
@@ -52,8 +56,13 @@ class TopicIds:
         topic = self._world.zookeeper.tree.nodes.get(path.removesuffix(STATE).rpartition("/")[0])
         return NO_TOPIC_ID if topic is None or topic_id == NO_TOPIC_ID else topic.czxid
 
-    def _all_tell_topics_apart(self) -> bool:
-        return all(node.config.rules.topic_identity for node in self._world.nodes.values())
+    def _is_with_ids(self, path: str, epoch: int) -> bool:
+        """Return True if all tell topics apart, and did so when the leader of this epoch was decided."""
+        now = all(node.config.rules.topic_identity for node in self._world.nodes.values())
+        known = self._epochs.get(path)
+        if known is None or known[0] != epoch:
+            known = self._epochs[path] = epoch, now
+        return now and known[1]
 
 
 def _is_state(path: str) -> bool:

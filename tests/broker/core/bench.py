@@ -8,6 +8,7 @@ tested on its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from targets.broker.core.broker import Broker
@@ -106,7 +107,7 @@ class Bench:
         self._lose.append((path, writes, happened))
 
     def hold(self, path: str, *, writes: bool = False) -> None:
-        """Hold operations on this path (or only writes to it) until `release`."""
+        """Hold operations on this path (or only writes to it) until `release`; a path may end in "*", for any."""
         self._hold = (path, writes)
 
     def release(self, *, then_hold: bool = False) -> list[Effect]:
@@ -201,7 +202,7 @@ class Bench:
 def _is_about(ask: ZkAsk, path: str, writes: bool) -> bool:
     parts = [part for op in ask.ops for part in (op.ops if isinstance(op, ZkMulti) else (op,))]
     reads = ZkCheck if not writes else (ZkCheck, ZkGet, ZkExists, ZkChildren)
-    return any(part.path == path and not isinstance(part, reads) for part in parts)
+    return any(fnmatchcase(part.path, path) and not isinstance(part, reads) for part in parts)
 
 
 def answers(effects: Sequence[Effect]) -> list[Response]:

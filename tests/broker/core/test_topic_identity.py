@@ -362,6 +362,17 @@ def test_isr_write_of_a_state_without_an_id_expects_none() -> None:
     assert ((1,), 0) == (bench.zk.state().isr, bench.zk.state().topic_id)
 
 
+def test_leader_that_a_controller_without_ids_commanded_keeps_the_id_once_another_names_it() -> None:
+    """At the end of an upgrade: nothing is decided anew about this leader, which hears of its epoch once more."""
+    bench = registered(NAMED, replica_lag_ms_max=10)
+    bench.zk.put_state(1, 0, (1, 2), topic_id=NEW)
+    bench.zk.put(topic_id_path(TP, NEW))
+    bench.command(leader=1, epoch=0)
+    bench.command(leader=1, epoch=0, topic_id=NEW)
+    bench.pass_ms(20)
+    assert ((1,), NEW) == (bench.zk.state().isr, bench.zk.state().topic_id)
+
+
 def test_lost_isr_write_is_not_found_in_the_state_of_another_topic() -> None:
     bench = registered(NAMED, replica_lag_ms_max=10)
     bench.zk.put_state(1, 0, (1, 2), topic_id=OLD)

@@ -54,7 +54,6 @@ def all_have_ids(cluster: Cluster) -> None:
         state = cluster.state(tp)
         assert own == state.topic_id
         assert cluster.zk.nodes[topic_id_path(tp, own)].version == 0
-        assert cluster.replica(state.leader, tp).guarded
         replicas = [cluster.replica(broker, tp) for broker in (1, 2)]
         assert [own] * 4 == [of for each in replicas for of in (each.topic_id, each.log.topic_id)]
     assert [2, 2] == [cluster.replica(broker).log.end_offset for broker in (1, 2)]

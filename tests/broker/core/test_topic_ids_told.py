@@ -87,26 +87,6 @@ def test_controller_that_finds_a_topic_created_again_stops_the_old_replicas_befo
     assert (3, 0, new) == (bench.zk.state().leader, bench.zk.state().leader_epoch, bench.zk.state().topic_id)
 
 
-def test_first_write_for_a_topic_that_was_created_again_meanwhile_is_replaced() -> None:
-    """The new topic's replicas are others, and nobody else would tell them."""
-    bench = controller()
-    delete(bench.zk)
-    bench.fire(BROKER_TOPICS)
-    late = create(bench.zk, 2)
-    bench.hold(leader_and_isr_path(TP), writes=True)
-    bench.fire(BROKER_TOPICS)
-    bench.zk.remove(topic_path("t"))
-    new = create(bench.zk, 3)
-    bench.release()
-    assert (late, (2,)) == (bench.zk.state().topic_id, bench.zk.state().isr)
-    bench.fire(BROKER_TOPICS)
-    assert (new, 3, (3,)) == (bench.zk.state().topic_id, bench.zk.state().leader, bench.zk.state().isr)
-    assert [(2, "StopReplicaRequest", late), (3, "LeaderAndIsrRequest", new)] == [
-        *[each for each in commands(bench) if each[0] == 2][-1:],
-        commands(bench)[-1],
-    ]
-
-
 def test_later_write_of_the_controller_checks_the_id() -> None:
     bench = controller()
     topic_id = bench.zk.state().topic_id

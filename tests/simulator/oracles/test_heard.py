@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from targets.broker.core.assignments import Assignment
 from targets.broker.core.controller_state import Channel
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Answer, Arm, Caller, Effect, Observe, Tick, ZkAnswered, ZkAsk
+from targets.broker.core.made import made_path
 from targets.broker.core.messages import CreateTopicsRequest, ErrorCode, NewTopic, TopicErrors, TopicPartition
 from targets.broker.core.state import AwaitRest, State
 from targets.broker.core.state_writes import AwaitStateWrites
@@ -205,13 +207,14 @@ def test_first_leader_that_is_not_the_preferred_one_is_named(monkeypatch: pytest
 
 
 def _sorted(topic: Assignment) -> Assignment:
-    return Assignment(replicas={partition: tuple(sorted(of)) for partition, of in topic.replicas.items()})
+    return replace(topic, replicas={partition: tuple(sorted(of)) for partition, of in topic.replicas.items()})
 
 
 def _write_topic(world: World, replicas: list[int]) -> None:
-    """Write a topic's assignment as an operator's tool does, and let the controller see it."""
-    data = json.dumps({"partitions": {"0": replicas}}).encode()
-    world.zookeeper.tree.write((ZkCreate(path=topic_path("made"), data=data),), 0)
+    """Write a topic's assignment as an operator's tool does, but for its mark, and let the controller see it."""
+    data = json.dumps({"partitions": {"0": replicas}, "made": "1-1"}).encode()
+    creates = ZkCreate(path=topic_path("made"), data=data), ZkCreate(path=made_path("made", "1-1"))
+    world.zookeeper.tree.write(creates, 0)
     world.run(0.2)
 
 

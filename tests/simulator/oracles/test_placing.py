@@ -8,6 +8,7 @@ import pytest
 
 from targets.broker.core.assignments import Assignment, Move, encode_topic
 from targets.broker.core.events import ZkAsk
+from targets.broker.core.made import made_path
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import (
@@ -88,6 +89,14 @@ def test_what_was_asked_for_may_be_done() -> None:
     assert "" == room.said
 
 
+def test_topic_gets_one_mark_and_keeps_it() -> None:
+    room = Room()
+    room.writes(ZkCreate(path=made_path("temp", "1-2")), made="1-2")
+    assert "" == room.said
+    room.writes(ZkCreate(path=made_path("temp", "1-3")), made="1-3")
+    assert room.said.endswith("and the mark '1-3'; expected '1-2', which it has.")
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -95,7 +104,7 @@ def test_what_was_asked_for_may_be_done() -> None:
         ({"replicas": {0: AB, 1: AB}}, "and remembers 0 that it once had; expected 3."),
         ({"replicas": {0: AB, 1: AB}, "once": 3}, "and nobody asked for 2 to be removed."),
         ({"ids": {1: LATER}}, "for partition 1."),
-        ({"made": "1-2"}, "and the mark '1-2'; expected '', which it was created with."),
+        ({"made": "1-2"}, "and the mark '1-2'; expected '', or one that only it has."),
         ({"replicas": {0: BC, 1: AB, 2: AB}}, "C moves temp-0 from [1, 2] to [2, 3], as nobody asked."),
     ],
 )

@@ -8,11 +8,13 @@ import pytest
 
 from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import ZkCreate, encode_state, leader_and_isr_path, partition_path, topic_path
 from targets.simulator.oracles import Rule
 from targets.simulator.play_time import OPERATOR
 from tests.simulator.oracles.planted import sentence_of, watched
 from tests.simulator.oracles.test_office import write
+from tests.simulator.oracles.test_rest import controller_of
 from tests.simulator.worlds import state
 
 NEXT = TopicPartition("next", 0)
@@ -43,6 +45,23 @@ def test_first_state_that_is_of_an_older_topic_is_named(age: int) -> None:
     )
     says = f"{leader_and_isr_path(NEXT)}, of the topic {made:#x}, is written as of {made - 1:#x}, with A as leader"
     assert (says in sentence_of(oracles, Rule.OFFICE)) == bool(age) == bool(sentence_of(oracles, Rule.OFFICE))
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_leader_that_a_release_without_ids_commanded_may_leave_the_id_out_until_the_next_command(
+    monkeypatch: pytest.MonkeyPatch, epochs: int
+) -> None:
+    """The last broker of an older release was the controller, and is back since."""
+    world, oracles = watched()
+    controller = controller_of(world)
+    last = next(node for name, node in world.nodes.items() if name != controller)
+    newer = last.config
+    monkeypatch.setattr(last, "config", replace(newer, rules=PROTOCOLS["kip279"]))
+    there = state(world)
+    write(world, controller, leader_epoch=there.leader_epoch + 1, topic_id=there.topic_id)
+    monkeypatch.setattr(last, "config", newer)
+    write(world, controller, leader_epoch=there.leader_epoch + 1 + epochs, topic_id=NO_TOPIC_ID)
+    assert ("without its topic's id" in sentence_of(oracles, Rule.OFFICE)) == bool(epochs)
 
 
 def test_topic_without_an_id_needs_none() -> None:
