@@ -57,4 +57,43 @@ MUTANTS: Final = (
         breaks=_RULE,
         edits=(("    if assignment.made:\n", "    if assignment.made and not assignment.moves:\n"),),
     ),
+    Mutant(
+        name="mark-of-whatever-topic-is-there",
+        module="marking",
+        category=Category.COMMAND,
+        sentence="A mark that was made below the next topic of a name is taken for the mark of the one before.",
+        breaks=_RULE,
+        edits=(
+            (" and isinstance(node, ZkNode) and node.czxid == each.node.czxid", " and isinstance(node, ZkNode)"),
+        ),
+    ),
+    Mutant(
+        name="first-states-before-the-mark",
+        module="marking",
+        category=Category.COMMAND,
+        sentence="A topic that was written by hand gets its first states without waiting for its mark.",
+        breaks=_RULE,
+        edits=(
+            (
+                "    return (topic, controller.topics[topic][0]) not in controller.markless",
+                "    return False",
+            ),
+        ),
+    ),
+    Mutant(
+        name="marks-are-not-read",
+        module="marking",
+        category=Category.MANY,
+        sentence="A controller does not read the topics to which it has given marks, so that they get no states.",
+        breaks="V3, on_partitions_add: a topic that is there begins, as soon as its controller can write of it",
+        edits=(("    return any(isinstance(result, ZkDone) for result in results)", "    return False"),),
+    ),
+    Mutant(
+        name="marks-for-what-is-being-deleted",
+        module="marking",
+        category=Category.MANY,
+        sentence="A topic that is being deleted in several writes gets a mark, which is in the way of its end.",
+        breaks="V3 D.6: a topic that an administrator deletes goes",
+        edits=(("if has.made or not has.replicas or known", "if has.made or known"),),
+    ),
 )

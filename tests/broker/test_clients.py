@@ -15,7 +15,10 @@ from harness.launch import Address
 from harness.logdir import ReplicaLog
 from harness.logdir.codec import codec_name
 from harness.model import PreconditionError
+from targets.broker.core.assignments import decode_topic, encode_assignment
+from targets.broker.core.made import made_path
 from targets.broker.core.rules import PROTOCOLS
+from targets.broker.core.zookeeper import topic_path
 from tests.clusters import disk, running
 from tests.kept import keep
 from workloads.clients.librdkafka import LibrdkafkaClient
@@ -125,6 +128,25 @@ def test_record_that_too_few_replicas_would_hold_is_refused_and_not_appended(
     with pytest.raises(PreconditionError, match="0 of 1 records acknowledged; \\['NOT_ENOUGH_REPLICAS'\\]"):
         client.produce(topic, 0, "m1", values(1), acks=-1)
     assert [0] == client.produce(topic, 0, "m2", values(1), acks=1)
+
+
+def test_topic_that_was_written_into_zookeeper_is_served_and_gets_a_mark_where_topics_have_identity(
+    cluster: Cluster, client: LibrdkafkaClient
+) -> None:
+    """Old tools create topics in that way; the mark tells the topic from the next one of its name."""
+    topic = f"topic-{next(_topics)}"
+    path = topic_path(topic)
+    cluster.zookeeper_view.update(path, lambda _: encode_assignment({0: (IDS["B"], IDS["C"])}))
+    in_sync = {IDS["B"], IDS["C"]}
+    cluster.await_(
+        lambda: topic in _led and _isr(cluster, topic) == in_sync, lambda: f"{topic} led and in sync on B and C"
+    )
+    assert list(range(5)) == client.produce(topic, 0, "m1", values(5), acks=-1)
+    assert list(enumerate(values(5))) == client.read_all(topic, 0)
+    mark = decode_topic(cluster.zookeeper_view.read(path) or b"").made
+    assert bool(mark) == PROTOCOLS[cluster.protocol].topic_identity
+    if mark:
+        assert b"" == cluster.zookeeper_view.read(made_path(topic, mark))
 
 
 def test_deleted_topic_leaves_no_directory_and_no_metadata(cluster: Cluster, client: LibrdkafkaClient) -> None:

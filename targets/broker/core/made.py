@@ -4,7 +4,8 @@ Which of the topics of one name: a mark in a topic's node, and an empty node bel
     {"partitions": …, "made": "167-12"}  and  made-167-12, both made by the write that creates the topic
 ZooKeeper's multi can check a node's version, which begins at 0 with each topic of a name, and not when the node
 was made. So whoever writes by what it has read of a topic checks the node with the mark: the next topic has
-another. A topic that was written by hand has no mark, and a write into it is checked by its version alone.
+another. A topic that was written by hand has no mark until a controller gives it one (`marking`); until then a
+write into it is checked by its version alone.
 Source:  Kafka Replication Design V3, discussion 5; KIP-516. Apache Kafka has the hole: of a topic's first states
          only the controller's epoch is checked (KafkaZkClient.createTopicPartitionStatesRaw).
 """
