@@ -60,6 +60,8 @@ class AwaitMarksWritten:
 
 def mark(core: Core, topics: Iterable[tuple[str, ZkNode, Assignment]]) -> None:
     """Begin to mark those of the topics read that have no mark, but for those that are being deleted."""
+    if not core.rules.topic_identity:
+        return
     controller = core.state.controller
     begun: list[Unmarked] = []
     for topic, node, has in topics:
