@@ -36,7 +36,6 @@ MUTANTS: Final[Mapping[str, Mutant]] = {mutant.name: mutant for part in PARTS fo
 
 # Modules of the core without mutants, and why.
 WITHOUT: Final[Mapping[str, str]] = {
-    "altering": "what clients ask for, and no replication: test_altering.py",
     "damage": "no schedule flips a byte: docs/bit-rot.md",
     "configs": "told on request, and no replication: tests/broker/core/test_configs.py",
     "controller_state": "only data: what the controller knows",

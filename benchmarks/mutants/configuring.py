@@ -1,4 +1,4 @@
-"""Mutants of what topics have of their own: read, taken up, and held against the topic."""
+"""Mutants of what topics have of their own: altered, read, taken up, and held against the topic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,48 @@ from typing import Final
 
 from benchmarks.mutants.mutant import Category, Mutant
 
+# Why no search finds a mutant of what clients alter.
+_NOT_HEEDED: Final = "the client that alters settings heeds no answer, and no rule knows what topics should have"
+
 MUTANTS: Final = (
+    # --- altered -----------------------------------------------------------------------------------------------
+    Mutant(
+        name="settings-over-newer-ones",
+        module="topic_configs",
+        category=Category.COMMAND,
+        sentence="Of two changes at once the second writes what it made of its first reading, without the other.",
+        breaks="KIP-339: what an incremental change does not name stays",
+        edits=(("        known = node.version\n", "        known = _ANY\n"),),
+        unreachable=_NOT_HEEDED,
+    ),
+    Mutant(
+        name="second-change-refused",
+        module="altering",
+        category=Category.COMMAND,
+        sentence="Of two changes at once the second is refused, as its topic's settings were written meanwhile.",
+        breaks="Kafka's ZkAdminManager, which refuses no change for one that came before",
+        edits=(("if result in MEANWHILE and not continuation.again:", "if False:"),),
+        unreachable=_NOT_HEEDED,
+    ),
+    Mutant(
+        name="change-read-again-and-again",
+        module="altering",
+        category=Category.MANY,
+        sentence="A change is read again for as long as others are written before it, and is not answered.",
+        breaks="each retry has a limit; a client waits for an answer",
+        edits=(("if result in MEANWHILE and not continuation.again:", "if result in MEANWHILE:"),),
+        unreachable="no client alters a topic so often that each write comes before that of another change",
+    ),
+    Mutant(
+        name="change-of-the-next-topic",
+        module="altering",
+        category=Category.COMMAND,
+        sentence="What was to be altered of a topic that is deleted meanwhile is read once more, of the next one.",
+        breaks="KIP-516: a topic is another one than its predecessor of that name",
+        edits=(("(made.if_same(next(nodes), czxid), next(nodes))", "(next(nodes), next(nodes))"),),
+        unreachable=_NOT_HEEDED,
+    ),
+    # --- read and taken up -------------------------------------------------------------------------------------
     Mutant(
         name="settings-outlive-their-topic",
         module="topic_configs",

@@ -3,7 +3,8 @@ AlterConfigs and IncrementalAlterConfigs: what topics have of their own, written
 
 Any broker does it, as in Kafka with ZooKeeper; all take it up by their watches (`topic_configs`). A broker's own
 settings cannot be changed while it runs. Errors are Kafka's: a name that no topic has is INVALID_CONFIG, a value
-that it cannot have INVALID_REQUEST.
+that it cannot have INVALID_REQUEST. None says that another change came before: settings that were written between
+a request's reading and its write are read once more, and what is there by then is altered.
 Source:  KIP-133, KIP-339; Kafka, ZkAdminManager.alterConfigs, incrementalAlterConfigs.
 """
 
@@ -11,10 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from targets.broker.core import settings, topic_configs
+from targets.broker.core import made, settings, topic_configs
 from targets.broker.core.configs import ResourceKind, is_topic, refusal
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import (
@@ -28,7 +29,7 @@ from targets.broker.core.messages import (
     ErrorCode,
 )
 from targets.broker.core.state import Core
-from targets.broker.core.topics import LOST
+from targets.broker.core.topics import LOST, MEANWHILE
 from targets.broker.core.zookeeper import (
     ZkCheck,
     ZkDone,
@@ -55,36 +56,62 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsToAlter:
-    """Settings are to be altered; the topics and what they have are being read."""
+    """
+    Settings are to be altered; the topics and what they have are being read.
+
+    Attributes:
+        ids: the places in the request of what is read; once more, each with its topic's czxid.
+        results: of what is read once more, what the first reading said of all, by place.
+    """
 
     caller: Caller
     request: AlterConfigsRequest
+    ids: Mapping[int, int | None]
+    results: Mapping[int, ConfigResult] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitConfigsWritten:
-    """Settings are being written: the results so far, and which of them each write is about."""
+    """
+    Settings are being written: the results so far, by their places in the request.
+
+    Attributes:
+        ids: which of them each write is about, with the czxid of its topic.
+        again: whether they were read once more.
+    """
 
     caller: Caller
-    results: tuple[ConfigResult, ...]
-    written: tuple[int, ...]
+    request: AlterConfigsRequest
+    results: Mapping[int, ConfigResult]
+    ids: Mapping[int, int]
+    again: bool
 
 
 def on_alter_configs(core: Core, caller: Caller, request: AlterConfigsRequest) -> None:
     """Read the topics and their settings; answer."""
-    names = [resource.name for resource in request.resources if is_topic(resource)]
+    places = dict.fromkeys(range(len(request.resources)))
+    _read(core, AwaitTopicsToAlter(caller=caller, request=request, ids=places))
+
+
+def _read(core: Core, continuation: AwaitTopicsToAlter) -> None:
+    resources = (continuation.request.resources[place] for place in continuation.ids)
+    names = [resource.name for resource in resources if is_topic(resource)]
     pairs = ((ZkExists(path=topic_path(name)), ZkGet(path=config_path(name))) for name in names)
-    core.ask(AwaitTopicsToAlter(caller=caller, request=request), *(op for pair in pairs for op in pair))
+    core.ask(continuation, *(op for pair in pairs for op in pair))
 
 
 def on_read(core: Core, continuation: AwaitTopicsToAlter, results: tuple[ZkResult, ...]) -> None:
     """Check each resource, in the order in which they were named, and write those that may be altered."""
     request, nodes = continuation.request, iter(results)
     named = Counter((resource.kind, resource.name) for resource in request.resources)
-    checked: list[ConfigResult] = []
-    writes: dict[int, ZkMulti] = {}
-    for resource in request.resources:
-        topic, node = (next(nodes), next(nodes)) if is_topic(resource) else (None, ZkError.NO_NODE)
+    checked = {**continuation.results}
+    writes: list[ZkMulti] = []
+    ids: dict[int, int] = {}
+    for place, czxid in continuation.ids.items():
+        resource = request.resources[place]
+        topic, node = (
+            (made.if_same(next(nodes), czxid), next(nodes)) if is_topic(resource) else (None, ZkError.NO_NODE)
+        )
         error, text = refusal(core, resource, topic)
         if named[resource.kind, resource.name] > 1:
             error, text = ErrorCode.INVALID_REQUEST, f"{resource.name[:80]!r} was named twice; expected once"
@@ -95,28 +122,41 @@ def on_read(core: Core, continuation: AwaitTopicsToAlter, results: tuple[ZkResul
                 error, text = refused.error, str(refused)
             else:
                 if write is not None and not request.validate_only:
-                    writes[len(checked)] = write
-        checked.append(ConfigResult(kind=resource.kind, name=resource.name, error=error, error_text=text))
-    after = AwaitConfigsWritten(caller=continuation.caller, results=tuple(checked), written=tuple(writes))
+                    assert isinstance(topic, ZkNode), "only a topic that is there has settings that are written"
+                    writes.append(write)
+                    ids[place] = topic.czxid
+        checked[place] = ConfigResult(kind=resource.kind, name=resource.name, error=error, error_text=text)
+    after = AwaitConfigsWritten(
+        caller=continuation.caller, request=request, results=checked, ids=ids, again=bool(continuation.results)
+    )
     if writes:
-        core.ask(after, *writes.values())
+        core.ask(after, *writes)
     else:
         on_written(core, after, ())
 
 
 def on_written(core: Core, continuation: AwaitConfigsWritten, results: tuple[ZkResult, ...]) -> None:
-    """Answer; what was written meanwhile is left as it is."""
-    answered = [*continuation.results]
-    for place, result in zip(continuation.written, results, strict=True):
-        error, text = _written(answered[place].name, result)
-        answered[place] = replace(answered[place], error=error, error_text=text)
-    core.effects.append(Answer(to=continuation.caller, response=AlterConfigsResponse(results=tuple(answered))))
+    """Answer; what was written meanwhile is read once more, and then left as it is."""
+    answered = {**continuation.results}
+    refused: dict[int, int | None] = {}
+    for (place, czxid), result in zip(continuation.ids.items(), results, strict=True):
+        if result in MEANWHILE and not continuation.again:
+            refused[place] = czxid
+        else:
+            error, text = _written(answered[place].name, result)
+            answered[place] = replace(answered[place], error=error, error_text=text)
+    if refused:
+        caller, request = continuation.caller, continuation.request
+        _read(core, AwaitTopicsToAlter(caller=caller, request=request, ids=refused, results=answered))
+        return
+    response = AlterConfigsResponse(results=tuple(answered.values()))
+    core.effects.append(Answer(to=continuation.caller, response=response))
 
 
 def _written(name: str, result: ZkResult) -> tuple[ErrorCode, str]:
     if isinstance(result, ZkDone):
         return ErrorCode.NONE, ""
-    changed = f"topic {name!r} or its settings were changed meanwhile ({result}); nothing is altered"
+    changed = f"topic {name!r} or its settings were changed meanwhile, twice ({result}); nothing is altered"
     return ErrorCode.REQUEST_TIMED_OUT, LOST if result is ZkError.LOST else changed
 
 

@@ -38,8 +38,8 @@ from targets.broker.core.zookeeper import (
 )
 
 LOST = "the connection to ZooKeeper was lost"
-# What a write is told where the topic was written after it was read.
-MEANWHILE = frozenset({ZkError.REFUSED, ZkError.BAD_VERSION, ZkError.NO_NODE})
+# What a write is told where the topic, or what stands with it, was written after it was read.
+MEANWHILE = frozenset({ZkError.REFUSED, ZkError.BAD_VERSION, ZkError.NO_NODE, ZkError.NODE_EXISTS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

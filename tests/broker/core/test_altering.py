@@ -190,30 +190,74 @@ def test_only_validated_changes_are_checked_and_not_written(cluster: Cluster) ->
     assert (ErrorCode.INVALID_REQUEST, {}) == (error, own(cluster))
 
 
-def test_change_that_another_one_overtook_alters_nothing(cluster: Cluster) -> None:
-    """What was read is what is changed: two brokers that alter one topic at once do not undo each other."""
+def ask_and_hold(cluster: Cluster, *resources: AlteredResource) -> None:
+    """Alter settings one by one through broker 2, whose write is held."""
+    cluster.benches[2].hold(CONFIG_TOPICS, writes=True)
+    assert [] == cluster.ask(2, AlterConfigsRequest(resources=resources, incremental=True))
+    assert cluster.benches[2].held
+
+
+def released(cluster: Cluster, *, then_hold: bool = False) -> list[tuple[str, ErrorCode, str]]:
+    """Make the write that is held; return what was answered of each resource, [] if nothing was."""
+    found = answers(cluster.benches[2].release(then_hold=then_hold))
+    assert all(isinstance(each, AlterConfigsResponse) for each in found) and len(found) < 2
+    results = [result for each in found if isinstance(each, AlterConfigsResponse) for result in each.results]
+    return [(each.name, each.error, each.error_text) for each in results]
+
+
+@pytest.mark.parametrize("before", [{}, {"retention_ms": "7"}])
+@pytest.mark.parametrize("via", [1, 2])
+def test_of_two_changes_at_once_both_are_made(cluster: Cluster, before: Mapping[str, str], via: int) -> None:
+    """The later one finds a node that was written, or made, since it read; Kafka has no error for that."""
+    alter(cluster, topic(*have(**before)))
+    ask_and_hold(cluster, topic(*have(flush_messages="3")))
+    if via == 1:
+        assert OK == alter(cluster, topic(*have(min_insync_replicas="2")), via=via)
+        assert [("t", *OK[0])] == released(cluster)
+    else:
+        other = AlterConfigsRequest(resources=(topic(*have(min_insync_replicas="2")),), incremental=True)
+        assert [] == cluster.ask(2, other)
+        found = answers(cluster.benches[2].release())
+        said = [each.results[0].error for each in found if isinstance(each, AlterConfigsResponse)]
+        assert [ErrorCode.NONE] * 2 == said
+    expected = {name.replace("_", "."): text for name, text in before.items()}
+    assert {**expected, "flush.messages": "3", "min.insync.replicas": "2"} == own(cluster)
+
+
+def test_change_of_settings_that_are_taken_back_meanwhile_is_made_to_none(cluster: Cluster) -> None:
     alter(cluster, topic(*have(retention_ms="7")))
-    bench = cluster.benches[2]
-    bench.hold(CONFIG_TOPICS, writes=True)
-    request = AlterConfigsRequest(resources=(topic(*have(flush_messages="3")),), incremental=True)
-    assert [] == cluster.ask(2, request)
-    other = AlterConfigsRequest(resources=(topic(*have(min_insync_replicas="2")),), incremental=True)
-    cluster.ask(1, other)
-    (answer,) = answers(bench.release())
-    assert isinstance(answer, AlterConfigsResponse)
-    assert ErrorCode.REQUEST_TIMED_OUT == answer.results[0].error
-    assert "changed meanwhile (bad-version)" in answer.results[0].error_text
-    assert {"retention.ms": "7", "min.insync.replicas": "2"} == own(cluster)
+    ask_and_hold(cluster, topic(*have(flush_messages="3")))
+    assert OK == alter(cluster, topic(), incremental=False, via=1)
+    assert [("t", *OK[0])] == released(cluster)
+    assert {"flush.messages": "3"} == own(cluster)
 
 
-def test_change_of_a_topic_that_is_deleted_meanwhile_leaves_nothing(cluster: Cluster) -> None:
-    bench = cluster.benches[2]
-    bench.hold(CONFIG_TOPICS, writes=True)
-    request = AlterConfigsRequest(resources=(topic(*have(flush_messages="3")),), incremental=True)
-    assert [] == cluster.ask(2, request)
+@pytest.mark.parametrize(("before", "next_one"), [({}, False), ({"retention_ms": "7"}, True)])
+def test_change_of_a_topic_that_is_deleted_meanwhile_leaves_nothing(
+    cluster: Cluster, before: Mapping[str, str], *, next_one: bool
+) -> None:
+    """What is read once more of the next topic of the name is not about the one that was meant."""
+    alter(cluster, topic(*have(**before)))
+    ask_and_hold(cluster, topic(*have(flush_messages="3")))
     cluster.delete("t", via=1)
-    bench.release()
+    if next_one:
+        cluster.create(replicas=(1, 2))
+    assert [("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")] == released(cluster)
     assert config_path("t") not in cluster.zk.nodes
+
+
+def test_settings_that_are_written_again_and_again_are_read_once_more_and_no_more(cluster: Cluster) -> None:
+    cluster.create("u")
+    ask_and_hold(cluster, topic(*have(flush_messages="3")), topic(*have(flush_messages="3"), name="u"))
+    found: list[tuple[str, ErrorCode, str]] = []
+    for number in range(2):
+        assert [] == found and cluster.benches[2].held
+        cluster.zk.put(config_path("t"), json.dumps({"config": {"retention.ms": f"{number + 1}"}}).encode())
+        found += released(cluster, then_hold=True)
+    text = "topic 't' or its settings were changed meanwhile, twice (bad-version); nothing is altered"
+    assert [("t", ErrorCode.REQUEST_TIMED_OUT, text), ("u", *OK[0])] == found
+    assert not cluster.benches[2].held
+    assert ({"retention.ms": "2"}, {"flush.messages": "3"}) == (own(cluster), own(cluster, "u"))
 
 
 def test_lost_connections_time_out_before_and_after_the_write(cluster: Cluster) -> None:
