@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from targets.broker.core import made, settings, topic_configs
+from targets.broker.core import made, readable, settings, topic_configs
 from targets.broker.core.configs import ResourceKind, is_topic, refusal
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.messages import (
@@ -34,7 +34,6 @@ from targets.broker.core.zookeeper import (
     ZkCheck,
     ZkDone,
     ZkError,
-    ZkExists,
     ZkGet,
     ZkMulti,
     ZkNode,
@@ -96,7 +95,7 @@ def on_alter_configs(core: Core, caller: Caller, request: AlterConfigsRequest) -
 def _read(core: Core, continuation: AwaitTopicsToAlter) -> None:
     resources = (continuation.request.resources[place] for place in continuation.ids)
     names = [resource.name for resource in resources if is_topic(resource)]
-    pairs = ((ZkExists(path=topic_path(name)), ZkGet(path=config_path(name))) for name in names)
+    pairs = ((ZkGet(path=topic_path(name)), ZkGet(path=config_path(name))) for name in names)
     core.ask(continuation, *(op for pair in pairs for op in pair))
 
 
@@ -192,9 +191,11 @@ def _write(
     except settings.SettingError as error:
         raise _RefusedError(ErrorCode.INVALID_REQUEST, str(error)) from error
     ops = topic_configs.changes(resource.name, node, after)
-    # The topic is still there, whatever has become of its partitions.
+    # The topic is still there, whatever has become of its partitions: that one, if it has a mark.
     there = ZkCheck(path=topic_path(resource.name), version=_ANY)
-    return ZkMulti(ops=(there, *ops)) if ops else None
+    has = readable.read_assignment(core, resource.name, topic) if isinstance(topic, ZkNode) else None
+    same = () if has is None else made.checks(core, resource.name, has.made)
+    return ZkMulti(ops=(there, *same, *ops)) if ops else None
 
 
 def _altered(

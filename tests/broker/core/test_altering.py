@@ -232,18 +232,27 @@ def test_change_of_settings_that_are_taken_back_meanwhile_is_made_to_none(cluste
     assert {"flush.messages": "3"} == own(cluster)
 
 
-@pytest.mark.parametrize(("before", "next_one"), [({}, False), ({"retention_ms": "7"}, True)])
-def test_change_of_a_topic_that_is_deleted_meanwhile_leaves_nothing(
-    cluster: Cluster, before: Mapping[str, str], *, next_one: bool
+@pytest.mark.parametrize("following", [None, {}, {"min.insync.replicas": "2"}], ids=["none", "plain", "own"])
+@pytest.mark.parametrize("before", [{}, {"retention_ms": "7"}], ids=["plain", "own"])
+def test_change_of_a_topic_that_is_deleted_meanwhile_is_not_made_to_the_next_one(
+    cluster: Cluster, before: Mapping[str, str], following: Mapping[str, str] | None
 ) -> None:
-    """What is read once more of the next topic of the name is not about the one that was meant."""
+    """Settings that a topic is created with have the version that those of the one before had."""
     alter(cluster, topic(*have(**before)))
     ask_and_hold(cluster, topic(*have(flush_messages="3")))
     cluster.delete("t", via=1)
-    if next_one:
-        cluster.create(replicas=(1, 2))
+    if following is not None:
+        new = NewTopic(
+            topic="t",
+            partitions=-1,
+            replication_factor=-1,
+            assignments=((0, (1, 2)),),
+            settings=tuple(following.items()),
+        )
+        (made,) = cluster.ask(1, CreateTopicsRequest(topics=(new,), timeout_ms=1_000))
+        assert isinstance(made, TopicErrors) and made.errors[0][1] is ErrorCode.NONE
     assert [("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")] == released(cluster)
-    assert config_path("t") not in cluster.zk.nodes
+    assert (following or {}) == (own(cluster) if config_path("t") in cluster.zk.nodes else {})
 
 
 def test_settings_that_are_written_again_and_again_are_read_once_more_and_no_more(cluster: Cluster) -> None:
