@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 from targets.broker.core import command_queue
 from targets.broker.core.messages import (
     EPOCH_DURING_DELETE,
-    NO_TOPIC_ID,
     LeaderAndIsr,
     StopReplica,
     TopicPartition,
@@ -113,16 +112,14 @@ def stop_missed(
     """
     Command brokers that registered again to delete the replicas that they lost meanwhile.
 
-    Without ids, a replica of the next topic of that name cannot be told from that of the last; it stays.
+    Where a broker is assigned the partition again it is told no more than that: the id in that command, if it has
+    one, deletes the replica of an older topic. A broker of a release without ids would obey the older one after
+    it had begun to follow by its own reading, when its leader may have let it into the ISR.
     Source:  Kafka's TopicDeletionManager ends a deletion only when every replica has confirmed it.
     """
     for broker in sorted(returned):
         missed = core.state.controller.unstopped.pop(broker, {})
-        gone = [
-            asked
-            for asked in missed.values()
-            if asked.topic_id != NO_TOPIC_ID or broker not in assignments.get(asked.tp, ())
-        ]
+        gone = [asked for asked in missed.values() if broker not in assignments.get(asked.tp, ())]
         command_queue.stop(core, broker, gone)
 
 

@@ -12,10 +12,12 @@ from dataclasses import replace
 import pytest
 
 from targets.broker.core import command_queue
+from targets.broker.core.assignments import decode_topic
 from targets.broker.core.events import ZkSession
 from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsrRequest, StopReplica, StopReplicaRequest
 from targets.broker.core.rules import PROTOCOLS, Rules
-from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS
+from targets.broker.core.wishes import Wishes, encode_wishes
+from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, ELECTIONS, topic_path
 from tests.broker.core.bench import TP
 from tests.broker.core.cluster import Cluster
 
@@ -178,15 +180,35 @@ def test_replica_of_the_next_topic_stays_where_the_deletion_of_the_last_was_miss
     assert newer < cluster.replica(1).topic_id == cluster.replica(2).topic_id
 
 
-@pytest.mark.parametrize(("rules", "missed", "told"), [("kip380", 1, 1), (NAMELESS, NO_TOPIC_ID, 0)])
-def test_replica_that_is_assigned_again_is_not_stopped(rules: str | Rules, missed: int, told: int) -> None:
-    """With ids the broker refuses what is about an older topic; without, nothing could tell the two apart."""
+@pytest.mark.parametrize(("rules", "missed"), [("kip380", 1), (NAMELESS, NO_TOPIC_ID)])
+def test_replica_that_is_assigned_again_is_not_stopped(rules: str | Rules, missed: int) -> None:
+    """With ids the broker deletes what is of an older topic; without, nothing could tell the two apart."""
     cluster = cluster_of(rules)
     leave(cluster, 2)
     cluster.benches[3].broker.state.controller.unstopped[2] = {TP: StopReplica(tp=TP, topic_id=missed)}
     come_back(cluster, 2)
-    assert told == len(stops(cluster, 2))
+    assert [] == stops(cluster, 2)
     assert [1, 2] == holders(cluster)
+
+
+@pytest.mark.parametrize("rules", ["kip279-2.0.1", "kip380"])
+def test_replica_that_was_moved_away_and_back_while_its_broker_was_down_stays_with_its_records(rules: str) -> None:
+    """A release without ids obeys any StopReplica, also once its leader has counted what it fetched."""
+    cluster = cluster_of()
+    assert [0, 0] == [result.error for _ in range(2) for result in cluster.produce(1)]
+    cluster.crash(2)
+    cluster.pass_ms(500)
+    for replicas in ((1,), (1, 2)):
+        cluster.zk.put(ELECTIONS, encode_wishes(Wishes(moves={TP: replicas})))
+        cluster.pass_ms(2_000)
+        assert replicas == decode_topic(cluster.zk.nodes[topic_path(TP.topic)].data).replicas[0]
+    cluster.rules = rules
+    cluster.start(2)
+    assert [] == stops(cluster, 2)
+    cluster.pass_ms(2_000)
+    assert {1, 2} == {*cluster.state().isr}
+    assert not cluster.benches[2].observed("stopped")
+    assert 2 == cluster.replica(2).log.end_offset
 
 
 def test_of_too_many_missed_deletions_none_is_remembered_and_init_says_them_all(
