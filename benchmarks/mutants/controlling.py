@@ -167,14 +167,6 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
-        name="one-bounce-not-read-again",
-        module="controller",
-        category=Category.MANY,
-        sentence="One broker that bounced is handled as a failure, and its return only if others bounced with it.",
-        breaks="KIP-380: a bounce is a failure, then a start-up (KAFKA-1120)",
-        edits=(("read_again |= bool(bounced)", "read_again |= len(bounced) > 1"),),
-    ),
-    Mutant(
         name="unwritten-decision-forgotten",
         module="state_writes",
         category=Category.PROTOCOL,
@@ -182,7 +174,7 @@ MUTANTS: Final = (
         breaks="V3 A; KAFKA-1120: a broker that was away must be handled as one that failed",
         edits=(
             (
-                "_handle_again(core, decided.tp, decided.changes, lost=result is ZkError.LOST)",
+                "bounces.note_unhandled(core, decided.tp, decided.changes, lost=result is ZkError.LOST)",
                 "controller.live = dict(decided.saw)",
             ),
         ),
@@ -225,5 +217,38 @@ MUTANTS: Final = (
                 "controller.split += (decisions[:middle],)",
             ),
         ),
+    ),
+    # --- bounces ---------------------------------------------------------------------------------------------
+    Mutant(
+        name="one-bounce-not-read-again",
+        module="bounces",
+        category=Category.MANY,
+        sentence="One broker that bounced is handled as a failure, and its return only if others bounced with it.",
+        breaks="KIP-380: a bounce is a failure, then a start-up (KAFKA-1120)",
+        edits=(("read_again |= bool(bounced)", "read_again |= len(bounced) > 1"),),
+    ),
+    Mutant(
+        name="failure-decided-again-about-all",
+        module="bounces",
+        category=Category.MANY,
+        sentence="A broker whose failure could not be written about one partition leaves every ISR once more.",
+        breaks="Kafka's ReplicaStateMachine.removeReplicasFromIsr: only what was refused is done again",
+        edits=(("for broker, czxid in failing.items() if broker not in gone}", "for broker, czxid in ()}"),),
+    ),
+    Mutant(
+        name="only-leaders-fail",
+        module="bounces",
+        category=Category.PROTOCOL,
+        sentence="Who is back before its failure could be written counts as live unless it was the leader.",
+        breaks="KIP-380: a bounce is a failure, then a start-up; a follower may have lost what it acknowledged",
+        edits=(("        and broker in state.isr\n", "        and broker == state.leader\n"),),
+    ),
+    Mutant(
+        name="refused-failure-forgotten",
+        module="bounces",
+        category=Category.PROTOCOL,
+        sentence="Who is back before its failure could be written is gone for one reading more, and that is all.",
+        breaks="Kafka's PartitionStateMachine.doElectLeaderForPartitions repeats until nothing is refused",
+        edits=(("in unhandled.gone if broker not in live}", "in unhandled.gone if broker in live}"),),
     ),
 )

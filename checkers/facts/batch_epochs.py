@@ -121,6 +121,12 @@ class BatchEpochs:
             return True
         return self._may_have_written(origin, self.recovered_at(step, offset))
 
+    def fits_cleaned(self, op: Op, step: Recovered, offset: int, origin: int) -> bool:
+        """Return True if a log recovered by that op may have what compaction has left of that origin there."""
+        return self.fits(step, offset, origin) or self._may_be_compacted(
+            op, starts_of(step), offset, self._epoch_of[origin]
+        )
+
     def _may_have_written(self, origin: int, epoch: int) -> bool:
         """Return True if what a recovered log has in that epoch may be of the origin, whose epoch is known."""
         return epoch == self._epoch_of[origin] or (epoch == UNKNOWN and not self._tells_all)

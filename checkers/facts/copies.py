@@ -216,7 +216,7 @@ class Copies:
         while log.end < step.log_end_offset:
             end = log.end
             undone = (p for p in reversed(self._undone.get(op.process, ())) if p[0] <= end < p[1])
-            back = next((p for p in undone if self.epochs.fits(step, end, p[2])), None)
+            back = next((p for p in undone if self.epochs.fits_cleaned(op, step, end, p[2])), None)
             if back is None:
                 break
             piece = (end, min(back[1], step.log_end_offset), back[2])
@@ -250,7 +250,7 @@ class Copies:
         leader, found = self._followed.get(op.process, ""), list[Piece]()
         if leader in self._logs and not any(end > first for _, end, *_ in self._undone.get(leader, ())):
             found = self._logs[leader].slice(first, step.log_end_offset)
-            if not all(self.epochs.fits(step, start, origin) for start, _, origin in found):
+            if not all(self.epochs.fits_cleaned(op, step, start, origin) for start, _, origin in found):
                 found = []
         known = found[-1][1] if found else first
         return [*found, (known, step.log_end_offset, UNKNOWN)] if known < step.log_end_offset else found

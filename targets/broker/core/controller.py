@@ -16,6 +16,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from targets.broker.core import (
+    bounces,
     command_queue,
     commands,
     election,
@@ -29,7 +30,7 @@ from targets.broker.core import (
 )
 from targets.broker.core.assignments import Move
 from targets.broker.core.controller_state import Controller, partition_id
-from targets.broker.core.decided import Changes, Decided, Seen, Write
+from targets.broker.core.decided import Decided, Seen, Write
 from targets.broker.core.fences import topic_id_of
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.reading import (
@@ -194,11 +195,12 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         _read_failed(core)
         return
     controller = core.state.controller
-    live = _live(core, dict(continuation.live))
-    changes, unhandled = _changes(core, live), controller.unhandled
+    note_read(core, continuation, results)
+    failing = bounces.failing(controller, dict(continuation.live))
+    live = bounces.live(core, dict(continuation.live), failing)
+    changes, unhandled = bounces.changes(core, live), controller.unhandled
     returned = changes.returned
     assignments = dict(continuation.assignments)
-    note_read(core, continuation, results)
     seen, states = controller.seen, controller.states
     first = not controller.in_office
     controller.live, controller.unhandled, controller.in_office = live, {}, True
@@ -219,11 +221,12 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         if state is None and marking.is_awaited(core, tp.topic):
             continue
         state_writes.announce_if_written(core, tp, state)
-        mine = changes
-        if tp in unhandled:
-            mine = replace(changes, returned=returned | (unhandled[tp] & live.keys()))
+        mine = bounces.changes_about(changes, unhandled.get(tp), live)
         may_be_unclean = tp in unclean or core.config_of(tp.topic).unclean_election
-        decision = _decision(core, replicas, state, mine.returned, unclean=may_be_unclean)
+        alive = live if state is None or not failing else bounces.alive(live, failing, mine)
+        decision = _decision(core, replicas, state, mine.returned, alive, unclean=may_be_unclean)
+        if decision is not None and decision.leader in failing:
+            decision = _decision(core, replicas, state, mine.returned, live, unclean=may_be_unclean)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if state is not None and wishes.leaving:
@@ -277,31 +280,6 @@ def _maybe_assigned(controller: Controller, tp: TopicPartition, replicas: tuple[
     return replicas if tried is None else tuple(dict.fromkeys((*replicas, *tried.replicas)))
 
 
-def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
-    """
-    Return the live brokers; one that bounced since the last reading counts as gone until the next one.
-
-    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120). Before, one that
-             was read to be gone is, until what follows is decided; Kafka, ControllerContext.liveBrokerIds.
-    """
-    controller = core.state.controller
-    known, fenced = controller.live, core.rules.fence_broker_epoch
-    seen = registered.keys() if fenced else controller.undecided
-    bounced = {b for b, czxid in registered.items() if b in seen and known.get(b, czxid) != czxid}
-    controller.undecided.clear()
-    controller.read_again |= bool(bounced) and fenced
-    if bounced and not fenced:  # not at once: what was refused may be so again, as this controller is deposed
-        core.after_ms(("controller-read",), 1)
-    return {broker: czxid for broker, czxid in registered.items() if broker not in bounced}
-
-
-def _changes(core: Core, live: dict[int, int]) -> Changes:
-    """Return what differs from the last reading."""
-    known = core.state.controller.live
-    gone = [each for each in known.items() if each[0] not in live]
-    return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
-
-
 def _read_failed(core: Core) -> None:
     core.state.controller.reading = False
     core.after_ms(("controller-read",), core.config.controller_backoff_ms)
@@ -312,10 +290,10 @@ def _decision(
     replicas: tuple[int, ...],
     state: PartitionState | None,
     returned: Collection[int],
+    live: Collection[int],
     *,
     unclean: bool,
 ) -> election.Decision | None:
-    live = core.state.controller.live
     if state is None:
         return election.init_leader(replicas, live)
     return election.decide(state, replicas, live, returned, core.rules, unclean_election=unclean)

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from targets.broker.core.assignments import Move
-from targets.broker.core.decided import Decided, Seen
+from targets.broker.core.decided import Changes, Decided, Seen
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
     LeaderAndIsr,
@@ -57,10 +57,8 @@ class Controller:
     reading: bool = False
     read_again: bool = False
     live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
-    # The brokers that were read to be gone, where a decision about that was refused.
-    undecided: set[int] = field(default_factory=set)
-    # By partition, the brokers whose return led to a decision about it that was not written.
-    unhandled: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
+    # By partition, what led to a decision about it that was not written.
+    unhandled: dict[TopicPartition, Changes] = field(default_factory=dict)
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     # What was read last, or written since: topic -> (czxid, version) of its node; partition -> its state.
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from targets.broker.core import commands, made, reassignment
+from targets.broker.core import bounces, commands, made, reassignment
 from targets.broker.core.controller_state import Controller
-from targets.broker.core.decided import Changes, Decided, Write
+from targets.broker.core.decided import Decided, Write
 from targets.broker.core.messages import LeaderAndIsr, TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
@@ -127,7 +127,7 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
     for decided in decisions:
         controller.states.pop(decided.tp, None)
         controller.seen.pop(decided.tp, None)
-        _handle_again(core, decided.tp, decided.changes, lost=result is ZkError.LOST)
+        bounces.note_unhandled(core, decided.tp, decided.changes, lost=result is ZkError.LOST)
         if result is ZkError.LOST:
             controller.uncertain[decided.tp] = decided
     if result is ZkError.LOST:
@@ -143,22 +143,6 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
         if result is not ZkError.BAD_VERSION:
             controller.refused.add(decided.tp)
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if again else 1)
-
-
-def _handle_again(core: Core, tp: TopicPartition, changes: Changes, *, lost: bool) -> None:
-    """
-    Make the next reading find these changes once more, also if a broker that left or bounced is back by then.
-
-    Where czxids do not count, that is so after a refusal alone: Kafka elects again with the live brokers that it
-    knows. Whoever lost its connection does not know whether it is in office, and a new controller knows nothing.
-    A broker that returned stays known, so that a bounce of it shows. Only about this partition its return is
-    decided again: new epochs of all others might make a write fail once more, and so on without end.
-    """
-    controller = core.state.controller
-    if core.rules.fence_broker_epoch or not lost:
-        controller.live |= dict(changes.gone)
-        controller.undecided.update(broker for broker, _ in changes.gone)
-    controller.unhandled[tp] = changes.returned
 
 
 def announce_if_written(core: Core, tp: TopicPartition, found: PartitionState | None) -> None:

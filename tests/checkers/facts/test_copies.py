@@ -238,3 +238,53 @@ def test_record_is_still_there_after_a_recovery_whose_epoch_starts_above_what_co
     story.fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", end, epochs)
     written, *since = _origins(story, "A", 3)
     assert (written is not None, not since) == (True, kept)
+
+
+@pytest.mark.parametrize(
+    ("cleaned", "again", "epochs", "back"),
+    [
+        (2, False, [(1, 0), (2, 2)], True),
+        (2, True, [(1, 0), (2, 2)], True),
+        (2, False, [(1, 0), (2, 1)], True),  # the batch at 1 is there after all
+        (2, False, [(1, 0)], False),  # something older is there
+        (2, False, [(1, 0), (4, 1)], False),  # something newer
+        (1, False, [(1, 0), (2, 2)], False),  # nobody has compacted as far
+        (0, False, [(1, 0), (2, 2)], False),
+    ],
+)
+def test_tail_is_back_though_compaction_has_removed_its_first_batch(
+    cleaned: int, epochs: list[tuple[int, int]], *, again: bool, back: bool
+) -> None:
+    """
+    A cuts to 1, as its leader's compaction left no batch of epoch 2, and a power loss undoes that.
+
+    A's own checkpoint still said that epoch 2 began at 1; what it finds at its start begins at its next batch.
+    """
+    rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
+    story = Story(RECORDS, "kip380", rules=rules).leads("A", 1, 0).append("A", 0, 1, 1, "leader")
+    if again:  # what was at 1 in the epoch before, and was cut
+        story.append("A", 1, 2, 1, "leader").cut("A", 2, 1, "epoch-answer", 1)
+    story.leads("A", 2, 1).append("A", 1, 2, 2, "leader").append("A", 2, 4, 2, "leader")
+    if cleaned:
+        story.broker("A", "cleaned", **TOPIC, upto=cleaned, size=100)
+    story.follows("A", "B", 3, 4).cut("A", 4, 1, "epoch-answer", 3)
+    story.fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", 4, epochs)
+    for offset in (1, 2, 3):
+        *_, written, none, since = _origins(story, "A", offset)
+        assert none is None and written is not None
+        assert since == (written if back else UNKNOWN)
+
+
+@pytest.mark.parametrize(("cleaned", "known"), [(2, True), (1, False)])
+def test_copy_that_was_not_reported_is_its_leaders_though_compaction_had_removed_its_first_batch(
+    cleaned: int, *, known: bool
+) -> None:
+    """B ends after the append of what A had left of epoch 2, and before it tells."""
+    rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
+    story = Story(RECORDS, "kip380", rules=rules).leads("A", 1, 0).append("A", 0, 1, 1, "leader")
+    story.follows("B", "A", 1, 0).append("B", 0, 1, 1, "follower")
+    story.leads("A", 2, 1).append("A", 1, 2, 2, "leader").append("A", 2, 4, 2, "leader")
+    story.broker("A", "cleaned", **TOPIC, upto=cleaned, size=100)
+    story.follows("B", "A", 2, 1).started("B").recovered("B", 4, [(1, 0), (2, 2)])
+    for offset in (1, 2, 3):
+        assert [_origins(story, "A", offset), [UNKNOWN]][not known] == _origins(story, "B", offset)
