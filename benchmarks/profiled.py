@@ -2,13 +2,14 @@
 Run a module under cProfile between two signals: `python -m benchmarks.profiled FILE MODULE ARGUMENTS`.
 
 A profile of a process's whole life shows its start and what was made before, not what is measured. SIGUSR1 begins
-a profile, SIGUSR2 ends it and writes FILE. Its times are of the processor; of several threads only the first is
+a profile, SIGUSR2 ends it and writes FILE, which is whole once it is there. Its times are of the processor; of several threads only the first is
 profiled.
 """
 
 from __future__ import annotations
 
 import cProfile
+import os
 import runpy
 import signal
 import sys
@@ -30,7 +31,8 @@ def main() -> None:
 
     def end(_number: int, _frame: FrameType | None) -> None:
         profile.disable()
-        profile.dump_stats(file)
+        profile.dump_stats(f"{file}.part")
+        os.replace(f"{file}.part", file)
 
     signal.signal(BEGIN, begin)
     signal.signal(END, end)
