@@ -2,8 +2,8 @@
 Run a module under cProfile between two signals: `python -m benchmarks.profiled FILE MODULE ARGUMENTS`.
 
 A profile of a process's whole life shows its start and what was made before, not what is measured. SIGUSR1 begins
-a profile, SIGUSR2 ends it and writes FILE, which is whole once it is there. Its times are of the processor; of several threads only the first is
-profiled.
+a profile, SIGUSR2 ends it and writes FILE, which is whole once it is there. Its times are of the processor; of
+several threads only the first is profiled.
 """
 
 from __future__ import annotations
