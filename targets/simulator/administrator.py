@@ -73,6 +73,9 @@ class Administrator:
     """
     One administrator, who acts while a schedule is played.
 
+    Attributes:
+        topics: its own, which it writes by hand.
+
     Args:
         places: the partitions whose leaders it may choose, with their replicas.
         last_line: of the schedule's last step, with which it stops: what comes then must heal.
@@ -94,8 +97,8 @@ class Administrator:
         self._settings_chance = Random(f"administrator's settings {seed}")
         self._caller = Caller(world, NAME)
         self._time = PlayTime(last_line)
-        self._topics = tuple(_untaken(topic, taken) for topic in TOPICS)
-        world.aside |= {*self._topics}
+        self.topics: Final = tuple(_untaken(topic, taken) for topic in TOPICS)
+        world.aside |= {*self.topics}
         world.watchers.append(self._on_step)
 
     def listen(self, op: Op) -> None:
@@ -151,7 +154,7 @@ class Administrator:
             partition: tuple(chance.sample(brokers, chance.randint(1, min(3, len(brokers)))))
             for partition in range(chance.randint(1, 2))
         }
-        topic = chance.choice(self._topics)
+        topic = chance.choice(self.topics)
         if self._settings_chance.random() < SETTINGS_SHARE:
             self._give(topic)
         create = ZkCreate(path=topic_path(topic), data=encode_assignment(assignment))
@@ -175,7 +178,7 @@ class Administrator:
 
     def _validate(self) -> None:
         """Ask whether a topic could be created."""
-        topic = NewTopic(topic=self._chance.choice(self._topics), partitions=1, replication_factor=1)
+        topic = NewTopic(topic=self._chance.choice(self.topics), partitions=1, replication_factor=1)
         self._ask(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS, validate_only=True))
 
     def _delete(self) -> None:
@@ -184,7 +187,7 @@ class Administrator:
         self._caller.later(int(self._chance.random() * MADE_NS), self._delete_twice)
 
     def _delete_twice(self) -> None:
-        request = DeleteTopicsRequest(topics=self._topics, timeout_ms=TIMEOUT_MS)
+        request = DeleteTopicsRequest(topics=self.topics, timeout_ms=TIMEOUT_MS)
         for _ in range(2):
             self._ask(request)
 

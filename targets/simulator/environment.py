@@ -41,6 +41,7 @@ from targets.simulator.generations import GenerationOracle
 from targets.simulator.late_writes import LateWrites
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.mover import Mover
+from targets.simulator.next_topics import NextTopics
 from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
 from targets.simulator.remover import Remover
@@ -116,6 +117,7 @@ class SimEnvironment:
                 taken = {each.place.topic for each in (*cluster.partitions, *cluster.churned.partitions)}
                 administrator = Administrator(world, spec.seed, places, last_line, taken=taken)
                 history.listeners.append(administrator.listen)
+                history.listeners.append(NextTopics(world, spec.seed, administrator.topics, last_line).listen)
                 history.listeners.append(Deleter(world, spec.seed, places, last_line).listen)
                 history.listeners.append(Mover(world, spec.seed, places, last_line).listen)
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
