@@ -16,9 +16,18 @@ from typing import Final
 from harness.model import Op
 from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Effect, Event, ZkAsk
-from targets.broker.core.zookeeper import ZkCreate, ZkDelete, ZkMulti, ZkSet, topic_path
+from targets.broker.core.zookeeper import (
+    CONFIG_TOPICS,
+    ZkCreate,
+    ZkDelete,
+    ZkMulti,
+    ZkSet,
+    config_path,
+    topic_path,
+)
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import OPERATOR, PlayTime
+from targets.simulator.tree import ANY_VERSION, ZkWrite
 from targets.simulator.world import World
 
 NAME: Final = "next topics"
@@ -78,7 +87,10 @@ class NextTopics:
         if self._time.over or path not in tree.nodes or not _all_tell_topics_apart(world):
             return
         below = sorted((each for each in tree.nodes if each.startswith(f"{path}/")), reverse=True)
-        tree.write(tuple(ZkDelete(path=each) for each in (*below, path)), OPERATOR)
+        gone: list[ZkWrite] = [ZkDelete(path=each) for each in (*below, path)]
+        if config_path(topic) in tree.nodes:  # its settings go with it, and are not those of the next one
+            gone += [ZkDelete(path=config_path(topic)), ZkSet(path=CONFIG_TOPICS, data=b"", version=ANY_VERSION)]
+        tree.write(gone, OPERATOR)
         brokers = list(world.ids.values())
         replicas = tuple(self._chance.sample(brokers, self._chance.randint(1, min(3, len(brokers)))))
         tree.write((ZkCreate(path=path, data=encode_assignment({0: replicas})),), OPERATOR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -10,7 +10,8 @@ import pytest
 from targets.broker.core.assignments import decode_topic, encode_assignment
 from targets.broker.core.made import is_made_path
 from targets.broker.core.rules import PROTOCOLS
-from targets.broker.core.zookeeper import ZkCreate, ZkDelete, topic_path
+from targets.broker.core.topic_configs import changes
+from targets.broker.core.zookeeper import ZkCreate, ZkDelete, ZkError, topic_path
 from targets.simulator.next_topics import MOST, NextTopics
 from targets.simulator.play_time import OPERATOR
 from targets.simulator.tree import ZkWrite
@@ -39,9 +40,12 @@ class Stage:
             self.gone += [deleted] if deleted else []
             self.next_ones += any(isinstance(part, ZkCreate) and part.path == PATH for part in parts)
 
-    def play(self) -> None:
-        ids = tuple(self.world.ids.values())
-        self.world.zookeeper.tree.write((ZkCreate(path=PATH, data=encode_assignment({0: ids})),), OPERATOR)
+    def play(self, settings: Mapping[str, str] | None = None) -> None:
+        """Write the first topic, and what it has of its own."""
+        ids, tree = tuple(self.world.ids.values()), self.world.zookeeper.tree
+        tree.write((ZkCreate(path=PATH, data=encode_assignment({0: ids})),), OPERATOR)
+        if settings:
+            tree.write(changes(TOPIC, ZkError.NO_NODE, settings), OPERATOR)
         self.world.run(1.0)
 
 
@@ -58,6 +62,17 @@ def test_next_topic_comes_before_its_predecessor_has_a_mark_after_that_and_after
         has = decode_topic(stage.world.zookeeper.tree.nodes[PATH].data)
         assert has.made, "the last one has its mark in the end"
     assert {"nothing", "mark", "states"} == had
+
+
+def test_settings_go_with_their_topic_and_brokers_hear_of_it() -> None:
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.operator.listen(step(0))
+        stage.play({"segment.bytes": "150"})
+        left = {} if stage.gone else {TOPIC}
+        assert {*left} == {
+            name for node in stage.world.nodes.values() if node.broker for name in node.broker.state.topic_configs
+        }
 
 
 @pytest.mark.parametrize("lines", [(), (0, LAST_LINE)], ids=["before the first step", "after the last"])
