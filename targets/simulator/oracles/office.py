@@ -103,13 +103,16 @@ class Office:
         """
         Check that nobody is told of an older epoch than the newest: not even in place of what was not answered.
 
-        Where there was no state yet (-1), a replica is named alone so that it stays.
+        Where there was no state yet (-1), a replica is named alone so that it stays. What a later controller wrote
+        is for that one to tell: who is deposed, and has read it, may not have heard that it is.
         """
         broker = self._world.nodes[name].broker
         known = {} if broker is None else broker.state.controller.states
         for told in request.partitions if known else ():
             newest, oracle = known.get(told.tp), self._oracles.get(told.tp)
             if newest is None or oracle is None or newest.topic_id != told.topic_id:
+                continue
+            if newest.controller_epoch > request.controller_epoch:
                 continue
             if 0 <= told.leader_epoch < newest.leader_epoch:
                 text = f"{name} tells of epoch {told.leader_epoch} of {told.tp}; newest is {newest.leader_epoch}"
