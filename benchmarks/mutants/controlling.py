@@ -78,7 +78,7 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A deposed controller that does not know it yet can still write leaders to ZooKeeper.",
         breaks="KAFKA-6082: every write checks /controller_epoch",
-        edits=(("ZkMulti(ops=(check, *ops))", "ZkMulti(ops=tuple(ops))"),),
+        edits=(("ZkMulti(ops=(in_office(core), *ops))", "ZkMulti(ops=tuple(ops))"),),
     ),
     Mutant(
         name="write-of-an-older-office-announced",
@@ -88,7 +88,7 @@ MUTANTS: Final = (
         breaks="KAFKA-6082: the epoch of the decision is the one under which it was made",
         edits=(
             (
-                "if not controller.active or controller.epoch != continuation.office:",
+                "if left_office(core, continuation.office):",
                 "if not controller.active:",
             ),
         ),

@@ -94,6 +94,6 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="Partitions are added to a topic as it was read, whatever was written to it since.",
         breaks="Kafka's AdminZkClient: a topic is written as of the version that was read",
-        edits=(("data=data, version=node.version)", "data=data, version=-1)"),),
+        edits=(("topic.topic, node, whole)", "topic.topic, replace(node, version=-1), whole)"),),
     ),
 )

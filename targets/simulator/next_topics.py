@@ -84,7 +84,7 @@ class NextTopics:
     def _replace(self, topic: str) -> None:
         world, path = self._world, self._paths[topic]
         tree = world.zookeeper.tree
-        if self._time.over or path not in tree.nodes or not _all_tell_topics_apart(world):
+        if self._time.over or path not in tree.nodes or not world.tells_topics_apart:
             return
         below = sorted((each for each in tree.nodes if each.startswith(f"{path}/")), reverse=True)
         gone: list[ZkWrite] = [ZkDelete(path=each) for each in (*below, path)]
@@ -94,7 +94,3 @@ class NextTopics:
         brokers = list(world.ids.values())
         replicas = tuple(self._chance.sample(brokers, self._chance.randint(1, min(3, len(brokers)))))
         tree.write((ZkCreate(path=path, data=encode_assignment({0: replicas})),), OPERATOR)
-
-
-def _all_tell_topics_apart(world: World) -> bool:
-    return all(node.config.rules.topic_identity for node in world.nodes.values())

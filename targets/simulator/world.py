@@ -217,6 +217,11 @@ class World:
         self._lives += 1
         return self._lives
 
+    @property
+    def tells_topics_apart(self) -> bool:
+        """Whether each broker knows topics by their ids (KIP-516): else names are all that tells them apart."""
+        return all(node.config.rules.topic_identity for node in self.nodes.values())
+
     def name_of(self, broker_id: int) -> str | None:
         """Return a node's name, None if no node has this id."""
         return self._names.get(broker_id)

@@ -69,6 +69,8 @@ def changes_about(changes: Changes, unhandled: Changes | None, live: dict[int, i
 
 def alive(live: dict[int, int], failing: dict[int, int], about: Changes) -> dict[int, int]:
     """Return who counts as live where a partition is decided about: also who fails, but not in that partition."""
+    if not failing:
+        return live
     gone = dict(about.gone)
     return live | {broker: czxid for broker, czxid in failing.items() if broker not in gone}
 

@@ -30,7 +30,7 @@ from targets.broker.core import (
 )
 from targets.broker.core.assignments import Move
 from targets.broker.core.controller_state import Controller, partition_id
-from targets.broker.core.decided import Decided, Seen, Write
+from targets.broker.core.decided import Changes, Decided, Seen, Write
 from targets.broker.core.fences import topic_id_of
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.reading import (
@@ -196,8 +196,9 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         return
     controller = core.state.controller
     note_read(core, continuation, results)
-    failing = bounces.failing(controller, dict(continuation.live))
-    live = bounces.live(core, dict(continuation.live), failing)
+    registered = dict(continuation.live)
+    failing = bounces.failing(controller, registered)
+    live = bounces.live(core, registered, failing)
     changes, unhandled = bounces.changes(core, live), controller.unhandled
     returned = changes.returned
     assignments = dict(continuation.assignments)
@@ -223,10 +224,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         state_writes.announce_if_written(core, tp, state)
         mine = bounces.changes_about(changes, unhandled.get(tp), live)
         may_be_unclean = tp in unclean or core.config_of(tp.topic).unclean_election
-        alive = live if state is None or not failing else bounces.alive(live, failing, mine)
-        decision = _decision(core, replicas, state, mine.returned, alive, unclean=may_be_unclean)
-        if decision is not None and decision.leader in failing:
-            decision = _decision(core, replicas, state, mine.returned, live, unclean=may_be_unclean)
+        decision = _decision(core, replicas, state, mine, failing, unclean=may_be_unclean)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if state is not None and wishes.leaving:
@@ -289,14 +287,25 @@ def _decision(
     core: Core,
     replicas: tuple[int, ...],
     state: PartitionState | None,
-    returned: Collection[int],
-    live: Collection[int],
+    changes: Changes,
+    failing: dict[int, int],
     *,
     unclean: bool,
 ) -> election.Decision | None:
+    """
+    Return what is to be decided about a partition after these changes, None if nothing is.
+
+    Who fails in other partitions stays in the ISR of this one, but leads nowhere.
+    """
+    live = core.state.controller.live
     if state is None:
         return election.init_leader(replicas, live)
-    return election.decide(state, replicas, live, returned, core.rules, unclean_election=unclean)
+
+    def decide(alive: Collection[int]) -> election.Decision | None:
+        return election.decide(state, replicas, alive, changes.returned, core.rules, unclean_election=unclean)
+
+    decision = decide(bounces.alive(live, failing, changes))
+    return decide(live) if decision is not None and decision.leader in failing else decision
 
 
 def _decided(

@@ -1,10 +1,14 @@
-"""The fences: a request that names a leader epoch (KIP-320) or a topic's id (KIP-516) is for that one alone."""
+"""
+The fences: a request that names a leader epoch (KIP-320) or a topic's id (KIP-516) is for that one alone, and a
+controller writes in its own office alone (KAFKA-6082).
+"""
 
 from __future__ import annotations
 
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.messages import NO_TOPIC_ID, ErrorCode
 from targets.broker.core.state import Core, Replica
+from targets.broker.core.zookeeper import CONTROLLER_EPOCH, ZkCheck
 
 
 def fence(replica: Replica, current: int) -> ErrorCode:
@@ -23,3 +27,8 @@ def topic_id_of(core: Core, czxid: int) -> int:
 def is_same_topic(one: int, other: int) -> bool:
     """Return False for the ids of two topics of one name; without an id, nothing distinguishes them."""
     return one == other or NO_TOPIC_ID in (one, other)
+
+
+def in_office(core: Core) -> ZkCheck:
+    """Return what a controller's write checks: it is refused once another has taken office."""
+    return ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from targets.broker.core import readable
+from targets.broker.core.assignments import Assignment, encode_topic
 from targets.broker.core.state import Core
-from targets.broker.core.zookeeper import ZkCheck, ZkError, ZkExists, ZkNode, ZkResult, topic_path
+from targets.broker.core.zookeeper import ZkCheck, ZkError, ZkExists, ZkNode, ZkResult, ZkSet, topic_path
 
 _NAME: Final = "made-"
 
@@ -31,15 +32,18 @@ class AwaitMark:
     mark: str
 
 
+def may_mark(core: Core) -> bool:
+    """Return False where topics have no identity, or this broker no registration, of which marks are made."""
+    return core.rules.topic_identity and core.state.registration > 0
+
+
 def new_mark(core: Core) -> str:
     """
-    Return a mark that no topic has had, "" where topics have no identity, or a broker no registration.
+    Return a mark that no topic has had, "" if there is none to give.
 
     Its first number is this broker's registration (its czxid), which no other process has ever had.
     """
-    if not core.rules.topic_identity or not core.state.registration:
-        return ""
-    return f"{core.state.registration}-{core.number()}"
+    return f"{core.state.registration}-{core.number()}" if may_mark(core) else ""
 
 
 def made_path(topic: str, mark: str) -> str:
@@ -57,6 +61,12 @@ def checks(core: Core, topic: str, mark: str) -> tuple[ZkCheck, ...]:
     if not mark or not core.rules.topic_identity:
         return ()
     return (ZkCheck(path=made_path(topic, mark), version=0),)
+
+
+def rewriting(core: Core, topic: str, node: ZkNode, after: Assignment) -> tuple[ZkCheck | ZkSet, ...]:
+    """Return what writes a topic's node as it is to be, if nothing was written since it was read."""
+    data = encode_topic(after)
+    return (*checks(core, topic, after.made), ZkSet(path=topic_path(topic), data=data, version=node.version))
 
 
 def if_same(node: ZkResult, czxid: int | None) -> ZkResult:

@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from targets.broker.core import made
-from targets.broker.core.assignments import Assignment, encode_topic
+from targets.broker.core.assignments import Assignment
+from targets.broker.core.fences import in_office
+from targets.broker.core.reading import left_office
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
-    CONTROLLER_EPOCH,
-    ZkCheck,
     ZkCreate,
     ZkDone,
     ZkError,
@@ -27,19 +27,17 @@ from targets.broker.core.zookeeper import (
     ZkMulti,
     ZkNode,
     ZkResult,
-    ZkSet,
     topic_path,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmarked:
-    """A topic as it was read, and the mark that it is given."""
+    """A topic as it was read, and what it has then: the same, and its mark."""
 
     topic: str
     node: ZkNode
     has: Assignment
-    mark: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +58,7 @@ class AwaitMarksWritten:
 
 def mark(core: Core, topics: Iterable[tuple[str, ZkNode, Assignment]]) -> None:
     """Begin to mark those of the topics read that have no mark, but for those that are being deleted."""
-    if not core.rules.topic_identity:
+    if not made.may_mark(core):
         return
     controller = core.state.controller
     begun: list[Unmarked] = []
@@ -68,49 +66,45 @@ def mark(core: Core, topics: Iterable[tuple[str, ZkNode, Assignment]]) -> None:
         known = (topic, node.czxid)
         if has.made or not has.replicas or known in controller.marking or known in controller.markless:
             continue
-        if given := made.new_mark(core):
-            controller.marking.add(known)
-            begun.append(Unmarked(topic=topic, node=node, has=has, mark=given))
+        controller.marking.add(known)
+        begun.append(Unmarked(topic=topic, node=node, has=replace(has, made=made.new_mark(core))))
     if not begun:
         return
     ops: list[ZkMulti | ZkExists] = []
     for each in begun:
-        create = ZkCreate(path=made.made_path(each.topic, each.mark))
-        ops += [ZkMulti(ops=(_in_office(core), create)), ZkExists(path=topic_path(each.topic))]
+        create = ZkCreate(path=made.made_path(each.topic, each.has.made))
+        ops += [ZkMulti(ops=(in_office(core), create)), ZkExists(path=topic_path(each.topic))]
     core.ask(AwaitMarksMade(office=controller.epoch, topics=tuple(begun)), *ops)
 
 
 def is_awaited(core: Core, topic: str) -> bool:
     """Return True if a topic is to be given a mark first; a broker that is not registered yet has none to give."""
     controller = core.state.controller
-    if topic in controller.made or not core.rules.topic_identity or not core.state.registration:
+    if topic in controller.made or not made.may_mark(core):
         return False
     return (topic, controller.topics[topic][0]) not in controller.markless
 
 
 def on_made(core: Core, continuation: AwaitMarksMade, results: tuple[ZkResult, ...]) -> None:
     """Write the marks into the nodes of those topics that are still the ones that were read."""
-    if not _is_of(core, continuation.office):
+    if left_office(core, continuation.office):
         return
     found = zip(continuation.topics, results[::2], results[1::2], strict=True)
     there: list[Unmarked] = []
+    writes: list[ZkMulti] = []
     for each, created, node in found:
         if isinstance(created, ZkDone) and isinstance(node, ZkNode) and node.czxid == each.node.czxid:
             there.append(each)
+            writes.append(ZkMulti(ops=(in_office(core), *made.rewriting(core, each.topic, each.node, each.has))))
         else:
             _is_over(core, each, created if isinstance(created, ZkError) else node)
-    writes: list[ZkMulti] = []
-    for each in there:
-        data = encode_topic(replace(each.has, made=each.mark))
-        write = ZkSet(path=topic_path(each.topic), data=data, version=each.node.version)
-        writes.append(ZkMulti(ops=(_in_office(core), *made.checks(core, each.topic, each.mark), write)))
     if writes:
         core.ask(AwaitMarksWritten(office=continuation.office, topics=tuple(there)), *writes)
 
 
 def on_written(core: Core, continuation: AwaitMarksWritten, results: tuple[ZkResult, ...]) -> bool:
     """Return True if there are marks to be read, as no watch says so."""
-    if not _is_of(core, continuation.office):
+    if left_office(core, continuation.office):
         return False
     for each, result in zip(continuation.topics, results, strict=True):
         _is_over(core, each, result)
@@ -130,11 +124,3 @@ def _is_over(core: Core, each: Unmarked, result: ZkResult) -> None:
         controller.markless.add((each.topic, each.node.czxid))
     if not isinstance(result, ZkDone):
         core.after_ms(("controller-read",), core.config.controller_backoff_ms)
-
-
-def _is_of(core: Core, office: int) -> bool:
-    return core.state.controller.active and core.state.controller.epoch == office
-
-
-def _in_office(core: Core) -> ZkCheck:
-    return ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)

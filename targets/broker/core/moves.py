@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from targets.broker.core import controller, made, readable
-from targets.broker.core.assignments import Assignment, Move, encode_topic
+from targets.broker.core.assignments import Assignment, Move
 from targets.broker.core.events import Answer, Caller
+from targets.broker.core.fences import in_office
 from targets.broker.core.messages import (
     AlterReassignmentsRequest,
     ErrorCode,
@@ -35,8 +36,6 @@ from targets.broker.core.topics import LOST, MEANWHILE
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
-    CONTROLLER_EPOCH,
-    ZkCheck,
     ZkChildren,
     ZkDone,
     ZkError,
@@ -45,7 +44,6 @@ from targets.broker.core.zookeeper import (
     ZkNames,
     ZkNode,
     ZkResult,
-    ZkSet,
     topic_path,
 )
 
@@ -126,7 +124,6 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
     if not core.state.controller.active:
         _leave(core, continuation)
         return
-    in_office = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     brokers = results[0]
     live = readable.broker_ids(core, brokers.names) if isinstance(brokers, ZkNames) else None
     nodes = dict(zip(continuation.topics, results[1:], strict=True))
@@ -149,9 +146,8 @@ def on_read(core: Core, continuation: AwaitTopicsToMove, results: tuple[ZkResult
         if not isinstance(node, ZkNode) or moves == has.moves:
             errors += [ok for _, ok in sound]  # it is as wanted
             continue
-        data = encode_topic(replace(has, moves=moves))
-        write = ZkSet(path=topic_path(topic), data=data, version=node.version)
-        writes.append(ZkMulti(ops=(in_office, *made.checks(core, topic, has.made), write)))
+        after_it = replace(has, moves=moves)
+        writes.append(ZkMulti(ops=(in_office(core), *made.rewriting(core, topic, node, after_it))))
         noted.append(tuple(wanted for wanted, _ in sound))
         ids[topic] = node.czxid
     after = AwaitMovesNoted(

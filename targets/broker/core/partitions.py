@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from targets.broker.core import controller, made, readable
-from targets.broker.core.assignments import encode_topic
 from targets.broker.core.events import Answer, Caller
+from targets.broker.core.fences import in_office
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.names import is_topic_name
 from targets.broker.core.placement import assigned, shown
@@ -23,8 +23,6 @@ from targets.broker.core.state import Core
 from targets.broker.core.topics import LOST, MEANWHILE
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
-    CONTROLLER_EPOCH,
-    ZkCheck,
     ZkChildren,
     ZkDone,
     ZkError,
@@ -33,7 +31,6 @@ from targets.broker.core.zookeeper import (
     ZkNames,
     ZkNode,
     ZkResult,
-    ZkSet,
     topic_path,
 )
 
@@ -109,7 +106,6 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
     if not core.state.controller.active:
         _refuse(core, continuation)
         return
-    in_office = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
     brokers, nodes = results[0], iter(results[1:])
     live = sorted(readable.broker_ids(core, brokers.names)) if isinstance(brokers, ZkNames) else None
     errors = [*continuation.errors]
@@ -136,9 +132,8 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
             errors.append((topic.topic, error, text))
             continue
         own = added(has, more, node.mzxid)
-        data = encode_topic(replace(has, replicas={**has.replicas, **more}, ids=own))
-        write = ZkSet(path=topic_path(topic.topic), data=data, version=node.version)
-        writes.append(ZkMulti(ops=(in_office, *made.checks(core, topic.topic, has.made), write)))
+        whole = replace(has, replicas={**has.replicas, **more}, ids=own)
+        writes.append(ZkMulti(ops=(in_office(core), *made.rewriting(core, topic.topic, node, whole))))
         ids[topic.topic] = node.czxid
     after = AwaitTopicsExtended(
         caller=continuation.caller,

@@ -14,14 +14,12 @@ from targets.broker.core import readable
 from targets.broker.core.assignments import Assignment, Move
 from targets.broker.core.controller_state import partition_id
 from targets.broker.core.decided import Seen
-from targets.broker.core.fences import is_same_topic, topic_id_of
+from targets.broker.core.fences import in_office, is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.wishes import Wishes, decode_wishes
 from targets.broker.core.zookeeper import (
-    CONTROLLER_EPOCH,
     ELECTIONS,
-    ZkCheck,
     ZkDelete,
     ZkMulti,
     ZkNames,
@@ -95,7 +93,7 @@ class AwaitWishesTaken:
 
 
 def left_office(core: Core, office: int) -> bool:
-    """Return True if the reading outlived its office; it must decide nothing, as no epoch would be checked."""
+    """Return True if what was asked outlived its office; it must decide nothing, as no epoch would be checked."""
     return not core.state.controller.active or core.state.controller.epoch != office
 
 
@@ -153,8 +151,8 @@ def take_elections(core: Core, wanted: ZkNode | None) -> Wishes:
     """
     if wanted is None:
         return Wishes()
-    check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
-    core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
+    removal = ZkDelete(path=ELECTIONS, version=wanted.version)
+    core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(in_office(core), removal)))
     return decode_wishes(wanted.data)
 
 

@@ -24,12 +24,12 @@ from targets.broker.core.assignments import (
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Decided
 from targets.broker.core.election import Decision
+from targets.broker.core.fences import in_office
 from targets.broker.core.messages import ErrorCode, TopicPartition, WantedReplicas
 from targets.broker.core.placement import shown
 from targets.broker.core.state import Core
 from targets.broker.core.wishes import decode_wishes, take_out
 from targets.broker.core.zookeeper import (
-    CONTROLLER_EPOCH,
     PartitionState,
     ZkCheck,
     ZkDelete,
@@ -103,7 +103,7 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
     """
     wishes, there = decode_wishes(asked.data), {topic: (node, has) for topic, node, has in topics}
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
-        ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version),
+        in_office(core),
         take_out(asked, wishes.removals),
     ]
     for topic in dict.fromkeys(tp.topic for tp in wishes.moves if tp.topic in there):
@@ -113,9 +113,7 @@ def taking(core: Core, asked: ZkNode, topics: Iterable[tuple[str, ZkNode, Assign
             if tp.topic == topic:
                 note(WantedReplicas(tp=tp, replicas=replicas), has, moves)
         if moves != has.moves and not made.is_missing(core, topic, has.made):
-            ops += made.checks(core, topic, has.made)
-            data = encode_topic(replace(has, moves=moves))
-            ops.append(ZkSet(path=topic_path(topic), data=data, version=node.version))
+            ops += made.rewriting(core, topic, node, replace(has, moves=moves))
     return ZkMulti(ops=tuple(ops))
 
 

@@ -18,12 +18,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from targets.broker.core import made
-from targets.broker.core.assignments import Assignment, encode_topic
+from targets.broker.core.assignments import Assignment
+from targets.broker.core.fences import in_office
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.wishes import decode_wishes, take_out
 from targets.broker.core.zookeeper import (
-    CONTROLLER_EPOCH,
     ZkCheck,
     ZkChildren,
     ZkDelete,
@@ -33,7 +33,6 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     ZkSet,
     partition_path,
-    topic_path,
 )
 
 
@@ -87,13 +86,11 @@ def taking(core: Core, continuation: AwaitBelow, results: Sequence[ZkResult]) ->
     """Return the write that removes them, all or nothing; a state that appeared since then refuses it."""
     topic, has, gone = continuation.topic, continuation.has, continuation.gone
     ops: list[ZkCheck | ZkDelete | ZkSet] = [
-        ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version),
+        in_office(core),
         take_out(continuation.asked, continuation.left),
     ]
     if continuation.node is not None and gone:
-        ops += made.checks(core, topic, has.made)
-        data = encode_topic(without(has, gone))
-        ops.append(ZkSet(path=topic_path(topic), data=data, version=continuation.node.version))
+        ops += made.rewriting(core, topic, continuation.node, without(has, gone))
     for partition, below in zip(gone, results, strict=True):
         if isinstance(below, ZkNames):
             path = partition_path(TopicPartition(topic, partition))

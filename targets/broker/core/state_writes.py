@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from targets.broker.core import bounces, commands, made, reassignment
 from targets.broker.core.controller_state import Controller
 from targets.broker.core.decided import Decided, Write
+from targets.broker.core.fences import in_office
 from targets.broker.core.messages import LeaderAndIsr, TopicPartition
+from targets.broker.core.reading import left_office
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
-    CONTROLLER_EPOCH,
     PartitionState,
-    ZkCheck,
     ZkCreate,
     ZkDone,
     ZkError,
@@ -50,9 +50,8 @@ def send(core: Core) -> None:
     while (controller.split or controller.writes) and controller.writing < core.config.together.writes_max:
         batch = controller.split.popleft() if controller.split else _next_batch(core, controller)
         controller.writing += len(batch)
-        check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
         ops = (op for decided in batch for op in decided.ops)
-        core.ask(AwaitStateWrites(office=controller.epoch, decisions=batch), ZkMulti(ops=(check, *ops)))
+        core.ask(AwaitStateWrites(office=controller.epoch, decisions=batch), ZkMulti(ops=(in_office(core), *ops)))
 
 
 def is_over(controller: Controller) -> bool:
@@ -88,7 +87,7 @@ def on_wrote(core: Core, continuation: AwaitStateWrites, result: ZkResult) -> No
     Decisions whose states were not read for them are read again all together: many may be out of date.
     """
     controller = core.state.controller
-    if not controller.active or controller.epoch != continuation.office:
+    if left_office(core, continuation.office):
         return
     decisions = continuation.decisions
     controller.writing = max(0, controller.writing - len(decisions))  # it may be of the same epoch, held before

@@ -80,7 +80,7 @@ def _state(world: World, tp: TopicPartition) -> PartitionState | None:
 
 def _strays(world: World, node: Node, state: State) -> Iterator[str]:
     """Yield each replica that ZooKeeper does not assign to the broker; without topic ids some stay (KIP-516)."""
-    if not all(each.config.rules.topic_identity for each in world.nodes.values()):
+    if not world.tells_topics_apart:
         return
     for tp in sorted(state.replicas):
         topic = world.zookeeper.tree.nodes.get(topic_path(tp.topic))

@@ -58,7 +58,7 @@ class TopicIds:
 
     def _is_with_ids(self, path: str, epoch: int) -> bool:
         """Return True if all tell topics apart, and did so when the leader of this epoch was decided."""
-        now = all(node.config.rules.topic_identity for node in self._world.nodes.values())
+        now = self._world.tells_topics_apart
         known = self._epochs.get(path)
         if known is None or known[0] != epoch:
             known = self._epochs[path] = epoch, now

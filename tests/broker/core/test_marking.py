@@ -6,35 +6,26 @@ Source:  Kafka Replication Design V3, discussion 5; KIP-516.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from targets.broker.core.assignments import Assignment, Move, decode_topic, encode_assignment, encode_topic
+from targets.broker.core.assignments import Assignment, Move, encode_assignment, encode_topic
 from targets.broker.core.events import ZkAnswered
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import (
     BROKER_TOPICS,
-    CONTROLLER,
     CONTROLLER_EPOCH,
-    ZkCreate,
     ZkError,
-    ZkSet,
     leader_and_isr_path,
-    topic_path,
 )
+from targets.broker.core.zookeeper import CONTROLLER as OFFICE
 from tests.broker.core.bench import TP, Bench
 from tests.broker.core.cluster import Cluster
+from tests.broker.core.test_made import CONTROLLER, PATH, cluster_of, ids_written, node
 
-CONTROLLER_ID, LATER = 4, 3
-PATH = topic_path("t")
+LATER = 3
 MARKS = f"{PATH}/made-*"
 STATE = leader_and_isr_path(TP)
-
-
-def cluster_of(protocol: str = "kip380") -> Cluster:
-    return Cluster(protocol, brokers=(CONTROLLER_ID, 1, 2, LATER))
 
 
 def write(cluster: Cluster, *replicas: int) -> int:
@@ -43,33 +34,15 @@ def write(cluster: Cluster, *replicas: int) -> int:
     return cluster.zk.nodes[PATH].czxid
 
 
-def tell(cluster: Cluster, broker: int = CONTROLLER_ID) -> Bench:
-    """Let a broker hear that there are other topics now."""
-    cluster.benches[broker].fire(BROKER_TOPICS)
+def tell(cluster: Cluster) -> None:
+    """Let the controller hear that there are other topics now."""
+    cluster.benches[CONTROLLER].fire(BROKER_TOPICS)
     cluster.settle()
-    return cluster.benches[broker]
-
-
-def node(cluster: Cluster) -> Assignment:
-    return decode_topic(cluster.zk.nodes[PATH].data)
 
 
 def marks(cluster: Cluster) -> list[str]:
     above = f"{PATH}/made-"
     return [path.removeprefix(above) for path in cluster.zk.nodes if path.startswith(above)]
-
-
-def ids_written(cluster: Cluster) -> list[int]:
-    """Return a list that gets the id in each state that is written from now on."""
-    written: list[int] = []
-    cluster.zk.wrote.append(
-        lambda parts, _: written.extend(
-            json.loads(part.data)["topic_id"]
-            for part in parts
-            if isinstance(part, ZkCreate | ZkSet) and part.path == STATE
-        )
-    )
-    return written
 
 
 def refuse(bench: Bench) -> None:
@@ -94,7 +67,7 @@ def test_first_state_of_a_topic_written_by_hand_is_not_written_into_the_next(at:
     """Both nodes have version 0; the topic is deleted and written again while a step of its controller is late."""
     cluster = cluster_of()
     written = ids_written(cluster)
-    controller = cluster.benches[CONTROLLER_ID]
+    controller = cluster.benches[CONTROLLER]
     controller.hold(at, writes=True)
     write(cluster, 1, 2)
     tell(cluster)
@@ -113,25 +86,25 @@ def test_first_state_of_a_topic_written_by_hand_is_not_written_into_the_next(at:
 def test_two_controllers_have_one_mark_in_the_end() -> None:
     """The first is deposed after it has made its mark's node, and before the topic has the mark."""
     cluster = cluster_of()
-    controller = cluster.benches[CONTROLLER_ID]
+    controller = cluster.benches[CONTROLLER]
     controller.hold(PATH, writes=True)
     write(cluster, 1, 2)
     tell(cluster)
     assert ("", 1) == (node(cluster).made, len(marks(cluster)))
-    cluster.zk.remove(CONTROLLER)
-    cluster.benches[1].fire(CONTROLLER)
+    cluster.zk.remove(OFFICE)
+    cluster.benches[1].fire(OFFICE)
     cluster.settle()
     has = node(cluster)
     assert has.made in marks(cluster) and 1 == cluster.state().leader
     controller.release()
     cluster.pass_ms(1_000)
     assert has == node(cluster)
-    assert 1 == cluster.state().zk_version + 1
+    assert 0 == cluster.state().zk_version
 
 
 def test_deposed_controller_makes_no_mark() -> None:
     cluster = cluster_of()
-    controller = cluster.benches[CONTROLLER_ID]
+    controller = cluster.benches[CONTROLLER]
     controller.hold(MARKS, writes=True)
     write(cluster, 1, 2)
     tell(cluster)
@@ -145,7 +118,7 @@ def test_deposed_controller_makes_no_mark() -> None:
 @pytest.mark.parametrize("at", [MARKS, PATH], ids=["mark's node", "mark"])
 def test_mark_whose_answer_was_lost_is_made_again(at: str, happened: bool) -> None:
     cluster = cluster_of()
-    cluster.benches[CONTROLLER_ID].lose(at, happened=happened, writes=True)
+    cluster.benches[CONTROLLER].lose(at, happened=happened, writes=True)
     write(cluster, 1, 2)
     tell(cluster)
     cluster.pass_ms(1_000)
@@ -157,7 +130,7 @@ def test_mark_whose_answer_was_lost_is_made_again(at: str, happened: bool) -> No
 def test_topic_that_cannot_have_a_mark_begins_without_it(at: str) -> None:
     """As where the operator lets nobody else write the topic's node: it is not tried without end."""
     cluster = cluster_of()
-    controller = cluster.benches[CONTROLLER_ID]
+    controller = cluster.benches[CONTROLLER]
     controller.hold(at, writes=True)
     write(cluster, 1, 2)
     tell(cluster)
@@ -184,7 +157,7 @@ def test_what_a_topic_has_stays_when_it_gets_its_mark() -> None:
         once=5,
     )
     cluster = cluster_of()
-    controller = cluster.benches[CONTROLLER_ID]
+    controller = cluster.benches[CONTROLLER]
     controller.hold(leader_and_isr_path(TopicPartition("t", 0)))
     cluster.zk.put(PATH, encode_topic(has))
     tell(cluster)
@@ -210,7 +183,7 @@ def test_release_without_identity_marks_nothing(protocol: str) -> None:
 def test_controller_that_is_not_registered_yet_writes_what_its_topics_begin_with() -> None:
     """A mark has the number of a registration, so there is none to give; the version alone is checked."""
     cluster = cluster_of()
-    cluster.benches[CONTROLLER_ID].broker.state.registration = 0
+    cluster.benches[CONTROLLER].broker.state.registration = 0
     write(cluster, 1, 2)
     tell(cluster)
     assert [] == marks(cluster)
