@@ -1,4 +1,4 @@
-"""Shared fixtures: one ZooKeeper per session, a terminal's signal handlers, a skip without a Docker engine."""
+"""Shared fixtures and hooks: one ZooKeeper per session, a terminal's signal handlers, which tests are played."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.cleanup.engine import connect
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
-from harness.model import UsageError
 from harness.suite.interrupts import SIGNALS
+from tests.needs import ROWS, names_of
 from tests.scenario.fakes import FakeCluster
+from tests.skips import Skips
 
-# The markers of what a test needs beside Python, and how a file names one of them.
-NEEDS = ("slow", "spark", "docker", "root", "kafka")
-NEED = re.compile(rf"\bmark\.({'|'.join(NEEDS)})\b|\bLATER\b")
+# The markers of the slow lanes, and how a file names one of them.
+LANES = ("slow", "spark", "docker", "root", "kafka")
+LANE = re.compile(rf"\bmark\.({'|'.join(LANES)})\b|\bLATER\b")
 
 # A shell starts a background job (&) with SIGINT ignored, and every child process inherits that; some tests need
 # the default handlers.
@@ -36,49 +36,63 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--write-evidence", action="store_true", help="keep what each fault said, for docs/nemeses.md"
     )
     parser.addoption(
-        "--marked", action="store_true", help=f"read only files that name one of {', '.join(NEEDS)}: slow lanes"
+        "--marked", action="store_true", help=f"read only files that name one of {', '.join(LANES)}: slow lanes"
     )
+    parser.addoption("--lane", default="", metavar="NAME", help="keep what was skipped for the end of `make test`")
+    parser.addoption(
+        "--one-for-each",
+        default="",
+        metavar="ROW,ROW",
+        help="play one test for each of these rows of tests/needs.py, and fail unless all are skipped",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the table of abilities decide which tests are skipped."""
+    config.pluginmanager.register(Skips())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With --marked, leave out files without a test for a slow lane: importing all takes long."""
     skipped = (
-        config.getoption("marked") and collection_path.match("test_*.py") and not _names_a_need(collection_path)
+        config.getoption("marked") and collection_path.match("test_*.py") and not _names_a_lane(collection_path)
     )
     return True if skipped else None
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test of a slow lane that --marked would not see."""
+def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
+    """Refuse a test of a slow lane that --marked would not see, and one that does not name its jars."""
     hidden = {
         str(item.path)
         for item in items
-        if not _names_a_need(item.path) and any(map(item.get_closest_marker, NEEDS))
+        if not _names_a_lane(item.path) and any(map(item.get_closest_marker, LANES))
     }
     if hidden:
         raise pytest.UsageError(f"{min(hidden)}: has a slow test; expected `mark.slow` or `LATER` in this file")
+    if wanted := [name for name in config.getoption("--one-for-each").split(",") if name]:
+        items[:] = _one_for_each(wanted, items)
+
+
+def _one_for_each(names: list[str], items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return for each row the first test that names it, and nothing that the machine lacks before it."""
+    first: dict[str, pytest.Item] = {}
+    for item in sorted(items, key=lambda item: len(names_of(item))):
+        for name in names_of(item):
+            first.setdefault(name, item)
+    present = [name for name in names if not ROWS[name].why_not()]
+    unnamed = [name for name in names if name not in first]
+    if present or unnamed:
+        raise pytest.UsageError(
+            f"--one-for-each: here all the same: {present}; named by no test: {unnamed}; expected rows of "
+            "tests/needs.py that the machine lacks, and a test that names each"
+        )
+    return list({first[name].nodeid: first[name] for name in names}.values())
 
 
 @cache
-def _names_a_need(path: Path) -> bool:
-    return NEED.search(path.read_text(encoding="utf-8")) is not None
-
-
-@cache
-def _lacks_engine() -> str:
-    """Return why no Docker engine answers, or "" when one does."""
-    try:
-        connect().close()
-    except UsageError as error:
-        return str(error)
-    return ""
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip tests that need a Docker engine when none answers."""
-    if item.get_closest_marker("docker") and (why := _lacks_engine()):
-        pytest.skip(why)
+def _names_a_lane(path: Path) -> bool:
+    return LANE.search(path.read_text(encoding="utf-8")) is not None
 
 
 @pytest.hookimpl(wrapper=True)

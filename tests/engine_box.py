@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -25,9 +24,8 @@ from harness import limits
 from harness.cleanup import engine
 from harness.cleanup.process import until
 from harness.hosts import images
+from tests.needs import BOX_NAMESPACES
 
-NEEDED = ("dockerd", "containerd", "unshare", "nsenter", "ip", "mount")
-NAMESPACES = ("--net", "--mount", "--pid")
 SOCKET, PIDFILE = "engine.sock", "/run/engine.pid"
 CGROUPS = Path("/sys/fs/cgroup")
 # The first process there. /run has the engine's sockets and iptables' lock, /dev/shm files that are named by pid.
@@ -46,23 +44,6 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 print("ready", flush=True)
 sys.stdin.read()
 """
-
-
-def why_no_box() -> str:
-    """Return why there can be no engine of our own here, "" if there can be one."""
-    if os.geteuid() != 0:
-        return "not root"
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    missing = [name for name in NEEDED if shutil.which(name, path=path) is None]
-    if missing:
-        return f"no {', '.join(missing)}"
-    tried = subprocess.run(
-        ["unshare", *NAMESPACES, "--fork", "mount", "-t", "tmpfs", "none", "/run"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return tried.stderr.strip()
 
 
 class EngineBox:
@@ -84,7 +65,7 @@ class EngineBox:
 
     def inside(self, *words: str) -> Sequence[str]:
         """Return the command that runs this one in the box."""
-        return ("nsenter", "--target", str(self._first), *NAMESPACES, "--", *words)
+        return ("nsenter", "--target", str(self._first), *BOX_NAMESPACES, "--", *words)
 
     @contextmanager
     def running(self, *options: str) -> Iterator[None]:
@@ -184,7 +165,7 @@ def engine_box() -> Iterator[EngineBox]:
     """Yield a box without an engine; at its end everything in it is gone."""
     # A socket's path has a hundred characters at most, which a test's own folder may exceed.
     with tempfile.TemporaryDirectory(prefix="fencepost-engine-") as folder:
-        apart = ("unshare", *NAMESPACES, "--fork", "--kill-child", "--mount-proc")
+        apart = ("unshare", *BOX_NAMESPACES, "--fork", "--kill-child", "--mount-proc")
         words = (*apart, sys.executable, "-S", "-c", FIRST)
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as outer:
             assert outer.stdout is not None and outer.stdin is not None, "they are pipes"

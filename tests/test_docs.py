@@ -10,6 +10,7 @@ from harness.hosts import HOSTS
 from nemesis import NEMESES
 from targets import TARGETS
 from tests import tidy, tidy_docs
+from tests.needs import needs
 from tests.tidy import Tree
 from workloads import CLIENTS, WORKLOADS
 
@@ -27,7 +28,7 @@ TABLES = {
 # Folders that a run or an installation creates; pages may name them.
 MADE_LATER = ("results/", "build/")
 
-pytestmark = pytest.mark.skipif(not tidy.has_git(), reason="no git checkout: nobody says which files are ours")
+pytestmark = needs("git")
 
 
 @pytest.fixture(scope="module")

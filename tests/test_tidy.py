@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import tidy
+from tests.needs import needs
 from tests.tidy import Tree
 
 LONG = "x = 1\n" * (tidy.LINES_MAX + 1)
@@ -16,10 +17,19 @@ CHECKS = (
     tidy.too_long,
     tidy.machine_places,
     tidy.orphans,
+    tidy.own_skips,
+)
+SKIPS = (
+    "pytestmark = pytest.mark.skipif(True, reason='')\n",
+    "pytest.skip('no bash')\n",
+    "LOOP = os.geteuid() == 0\n",
+    "from shutil import which\n",
+    "if Path('/dev/fuse').exists(): pass\n",
+    "if os.path.exists('/usr/sbin/sshd'): pass\n",
 )
 
 
-pytestmark = pytest.mark.skipif(not tidy.has_git(), reason="no git checkout: nobody says which files are ours")
+pytestmark = needs("git")
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +57,7 @@ def test_project_has_no_big_blob(tree: Tree) -> None:
         (tidy.too_long, "tests/a.py", f'"""Much."""\n{LONG}', "402 lines"),
         (tidy.orphans, "harness/a.py", "x = 1\n", "nothing imports it"),
         (tidy.orphans, "harness/a.py", "from harness import a\n", "nothing imports it"),
+        *((tidy.own_skips, "tests/a/test_b.py", text, "expected @needs(ROW)") for text in SKIPS),
     ],
 )
 def test_planted_fault_is_found(check: Callable[[Tree], list[str]], path: str, text: str, complaint: str) -> None:
@@ -62,6 +73,8 @@ def test_planted_fault_is_found(check: Callable[[Tree], list[str]], path: str, t
         (tidy.orphans, {"harness/a.py": "x = 1\n", "harness/__init__.py": "from harness import a\n"}),
         (tidy.orphans, {"targets/a.py": "x = 1\n", "targets/__init__.py": "T = {'a': 'targets.a'}\n"}),
         (tidy.orphans, {"harness/a.py": "x = 1\n", "pyproject.toml": 'run = "harness.a:main"\n'}),
+        (tidy.own_skips, {"tests/a.py": "patch.setattr(os, 'geteuid', lambda: 7)\n"}),
+        (tidy.own_skips, {"harness/a.py": "shutil.which('tc')\n", "tests/needs.py": "shutil.which('tc')\n"}),
         (tidy.orphans, {"harness/a.py": 'if __name__ == "__main__":\n    pass\n'}),
     ],
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -26,15 +25,27 @@ BLOB_BYTES_MAX: Final = 300_000
 # The line in a module's docstring that says why the module is longer.
 LENGTH_REASON: Final = "Length:"
 
+# The modules of tests in which the machine is asked, and a test is skipped.
+_DECIDES: Final = ("tests/needs.py", "tests/skips.py")
+# What they alone use, and how a path would be asked for.
+_ASKING: Final = frozenset(
+    (
+        *("os.geteuid", "os.getuid", "shutil.which", "unittest.skip", "pytest.skip", "pytest.importorskip"),
+        *("pytest.xfail", "pytest.mark.skip", "pytest.mark.skipif", "pytest.mark.xfail"),
+    )
+)
+_ASKED: Final = frozenset(name.rpartition(".")[2] for name in _ASKING)
+_WORDS: Final = re.compile(
+    r"getuid|geteuid|shutil|unittest|pytest\.(mark\.)?(skip|xfail|importorskip)|(Path|os\.[\w.]+)\(['\"]/"
+)
+_LOOKS: Final = frozenset(
+    ("exists", "is_file", "is_dir", "is_socket", "is_char_device", "access", "isfile", "isdir")
+)
+
 # Folders that every machine has; pages may name paths in them.
 _EVERYWHERE: Final = frozenset(
     ("/", "/data", "/home", "/mnt", "/opt", "/root", "/src", "/srv", "/tmp", "/usr", "/var", "/var/tmp")
 )
-
-
-def has_git(root: Path = ROOT) -> bool:
-    """Return whether git can list the project's files."""
-    return shutil.which("git") is not None and (root / ".git").exists()
 
 
 def tracked(root: Path = ROOT) -> dict[str, str]:
@@ -135,6 +146,32 @@ def orphans(tree: Tree) -> list[str]:
         if not path.endswith(("__init__.py", "__main__.py")) and _module_name(path) not in used
         if not _runs(module)
     ]
+
+
+def own_skips(tree: Tree) -> list[str]:
+    """Find tests that decide by themselves whether the machine is good enough, or skip themselves."""
+    return [
+        f"{path}:{node.lineno}: {asked}; expected @needs(ROW) of tests/needs.py, whose table decides"
+        # To parse all tests takes seconds, and few have a word of these.
+        for path, module in modules({path: text for path, text in tree.items() if _WORDS.search(text)}, "tests")
+        if path not in _DECIDES
+        for node in ast.walk(module)
+        if isinstance(node, ast.expr | ast.ImportFrom) and (asked := _asks_the_machine(node))
+    ]
+
+
+def _asks_the_machine(node: ast.expr | ast.ImportFrom) -> str:
+    """Return what an expression asks of the machine, or how it skips a test; "" if it does neither."""
+    if isinstance(node, ast.ImportFrom):
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    else:
+        names = [ast.unparse(node)] if isinstance(node, ast.Attribute) and node.attr in _ASKED else []
+    if asked := next((name for name in names if name in _ASKING), ""):
+        return asked
+    asks = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _LOOKS
+    if asks and re.match(r"(pathlib\.)?Path\(['\"]/(?!proc/self\b)|os\.(path\.)?\w+\(['\"]/", ast.unparse(node)):
+        return ast.unparse(node)
+    return ""
 
 
 def _uses(module: ast.Module) -> Iterator[str]:

@@ -48,6 +48,7 @@ from targets.broker.core.zookeeper import (
 from targets.broker.driver import Driver, keep_freed_memory
 from targets.broker.log import LogInDoubtError
 from targets.broker.log.data_dir import open_data_dir
+from tests.needs import needs
 
 TP = TopicPartition("t", 0)
 REGISTRATION = Registration(node="A", host="a", port=1, internal_host="127.0.0.1", internal_port=2)
@@ -318,9 +319,9 @@ def faults_of_messages() -> int:
 
 
 @pytest.mark.slow
+@needs("glibc")
 def test_memory_of_messages_that_went_is_there_for_those_that_come() -> None:
-    if not keep_freed_memory():
-        pytest.skip("no mallopt in this C library")
+    assert keep_freed_memory()
     program = f"from {__name__} import *; {{}}print(faults_of_messages())"
     kept, given_back = (
         int(subprocess.run([sys.executable, "-c", program.format(first)], capture_output=True, check=True).stdout)

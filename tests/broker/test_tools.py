@@ -28,11 +28,12 @@ from harness.launch import Address
 from harness.logdir.scan import scan_partition
 from harness.model import PreconditionError
 from targets.broker.log.batch import producer_of
-from targets.kafka.jars import cache_dir, jars_of, missing, tools_of
+from targets.kafka.jars import cache_dir, jars_of, tools_of
 from targets.kafka.releases import release_of
 from tests.broker.stacks.kafka_python import kafka
 from tests.clusters import admin_of, await_leaders, bootstrap, disk, running
 from tests.kept import exhaustive
+from tests.needs import needs
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
 
@@ -104,12 +105,9 @@ class Tools:
         return done.stdout
 
 
-@pytest.fixture(params=CLASSES)
+@pytest.fixture(params=[pytest.param(name, marks=needs(f"kafka-{name}")) for name in CLASSES])
 def tools(request: pytest.FixtureRequest, cluster: Cluster) -> Tools:
     """The tools of a release, whose jars `fencepost kafka fetch` has brought."""
-    release = release_of(request.param)
-    if missing((*jars_of(release), *tools_of(release)), cache_dir()):
-        pytest.skip(f"Apache Kafka {release.name} is not in the cache: fencepost kafka fetch {release.name}")
     return Tools(release=request.param, cluster=cluster)
 
 

@@ -26,8 +26,9 @@ from harness.hosts.base import Host
 from harness.model import OpType, events_of
 from nemesis import NEMESES
 from tests.cleanup.leftovers import Leftovers
-from tests.hosts.sshds import Sshd, is_clean, require_sshd, servers, write_list
+from tests.hosts.sshds import Sshd, is_clean, servers, write_list
 from tests.kept import exhaustive
+from tests.needs import needs
 
 pytestmark = [pytest.mark.slow, exhaustive]
 
@@ -106,7 +107,14 @@ def state_in(folder: Path) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=["local", pytest.param("docker", marks=pytest.mark.docker), "ssh"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "local",
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("ssh", marks=needs("sshd")),
+    ],
+)
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
     """Play a run on each host to its end, and see that every fault was in force."""
     name, folder = str(request.param), tmp_path_factory.mktemp("whole")
@@ -115,8 +123,6 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         machines: tuple[Sshd, ...] = ()
         file = None
         if name == "ssh":
-            if why := require_sshd():
-                pytest.skip(why)
             machines = tuple(stack.enter_context(servers(3)))
             file = write_list(folder / "hosts.toml", machines)
         host = HOSTS[name](folder / "asked", machines=file)

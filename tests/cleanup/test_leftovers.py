@@ -17,6 +17,7 @@ from harness.cleanup.process import TOKEN_VARIABLE
 from harness.hosts.docker import HOME_LABEL, LABEL, _home
 from harness.hosts.images import ensure
 from tests.cleanup.leftovers import SHARED, Leftovers
+from tests.needs import needs
 
 TOKEN = "0123456789ab"
 SLEEPER = (sys.executable, "-S", "-c", "input()")
@@ -75,11 +76,11 @@ def test_file_of_a_clock_is_found(left: Leftovers) -> None:
 
 @pytest.mark.root
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="not root")
-@pytest.mark.parametrize("kind", ["mount", "loop", "chain"])
+@pytest.mark.parametrize(
+    "kind",
+    ["mount", pytest.param("loop", marks=needs("loop")), pytest.param("chain", marks=needs("iptables"))],
+)
 def test_what_the_kernel_has_is_found(left: Leftovers, kind: str) -> None:
-    if kind == "chain" and (why := chains.why_not()):
-        pytest.skip(why)
     point, backing = left.folder / "mount", left.folder / "backing"
     point.mkdir()
     backing.write_bytes(bytes(1 << 20))

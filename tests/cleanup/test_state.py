@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import tempfile
 from pathlib import Path
@@ -13,6 +12,7 @@ from harness.cleanup import state
 from harness.cleanup.state import state_dir
 from harness.cli.main import main
 from harness.model import UsageError
+from tests.needs import UID
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setenv("HOME", "/proc/none")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path / f"fencepost-{os.geteuid()}"
+    return tmp_path / f"fencepost-{UID}"
 
 
 def mode_of(path: Path) -> int:
@@ -68,7 +68,7 @@ def test_link_inside_is_refused(shared: Path, tmp_path: Path) -> None:
 def test_folder_of_another_user_ends_a_command_with_one_line_and_wrong_usage(
     shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    ours = os.geteuid()
+    ours = UID
     shared.with_name(f"fencepost-{ours + 1}").mkdir(mode=0o700)
     monkeypatch.setattr(state.os, "geteuid", lambda: ours + 1)
     words = ["--scenario", "kip101-1", "--protocol", "hw", "--power-tier", "watermark"]

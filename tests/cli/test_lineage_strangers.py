@@ -20,6 +20,7 @@ from harness.model import UsageError
 from tests.cli.test_lineage import INVALID, SEGMENT, UNKNOWN, VALID, run
 from tests.little_memory import ROOT, printed_with_little_memory
 from tests.logdir.build import batch, compress, partition
+from tests.needs import needs
 
 # Where the command reads, from a data directory on; and what the replica's problem names.
 READ: Final = {
@@ -54,10 +55,7 @@ def make_socket(path: Path) -> None:
 
 
 def make_device(path: Path) -> None:
-    try:
-        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
-    except PermissionError:
-        pytest.skip("only root makes devices")
+    os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
 
 
 MAKERS: Final[dict[str, tuple[Callable[[Path], None], str]]] = {
@@ -69,6 +67,7 @@ MAKERS: Final[dict[str, tuple[Callable[[Path], None], str]]] = {
     "folder out": (lambda path: path.symlink_to("/etc"), "a link; expected a "),
     "loop": (lambda path: path.symlink_to(path.name), "a link; expected a "),
 }
+KINDS: Final = [pytest.param(kind, marks=needs("root") if kind == "device" else ()) for kind in MAKERS]
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ def problems_of(found: dict[str, Any], directory: Path) -> dict[str, list[str]]:
     return {name: replica["problems"] for name, replica in held.items() if replica is not None}
 
 
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", READ)
 def test_what_is_no_file_is_unreadable_wherever_it_is_and_the_rest_is_read(
     pair: tuple[Path, Path], kind: str, place: str, capsys: pytest.CaptureFixture[str]
@@ -124,7 +123,7 @@ def test_what_is_no_file_is_unreadable_wherever_it_is_and_the_rest_is_read(
     assert f"{pair[1]}: not read: {expected}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_read_may_be_anything(
     pair: tuple[Path, Path], kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,7 +132,7 @@ def test_what_is_not_read_may_be_anything(
     assert "unknown" not in found_by(capsys, *pair)["verdict"]
 
 
-@pytest.mark.parametrize("kind", ["fifo", "socket", "device", "zero"])
+@pytest.mark.parametrize("kind", ["fifo", "socket", pytest.param("device", marks=needs("root")), "zero"])
 def test_argument_that_is_no_folder_is_a_wrong_use(pair: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
     put(kind, tmp_path / "thing")
     with pytest.raises(UsageError, match="thing: Not a directory; expected a directory that can be listed"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from harness.night.output import HTML, JUNIT, MARKDOWN
 from harness.night.tables import JSON
 from tests.endings.command import ROOT
 from tests.kept import exhaustive
+from tests.needs import needs
 
 PAGE: Final = (ROOT / "docs" / "nights.md").read_text(encoding="utf-8")
 # Where the page has Fencepost installed.
@@ -63,7 +63,7 @@ def test_cron_line_has_five_fields_and_a_command_that_is_there(tmp_path: Path) -
     assert plan.DEFAULT.read_text("utf-8") == (tmp_path / "results" / "nightly.log").read_text("utf-8")
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+@needs("systemd")
 def test_systemd_accepts_the_service_and_the_timer(tmp_path: Path) -> None:
     service, timer = blocks("ini")
     for name, text in (("fencepost-nightly.service", service), ("fencepost-nightly.timer", timer)):

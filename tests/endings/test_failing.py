@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -18,11 +17,7 @@ from harness.run.suite import Suite
 from tests.endings.command import END_S_MAX, Running, left_of, op, saw, started
 from tests.kept import exhaustive
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="mounts filesystems"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.root]
 
 TWO_RUNS = ("--scenario", "kip101-1", "--protocol", "hw", "--protocol", "kip279", "--seed", "1", "--jobs", "1")
 

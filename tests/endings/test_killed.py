@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.endings.command import (
     starting_zookeeper,
 )
 from tests.kept import exhaustive, keep
+from tests.needs import lacks
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,6 @@ MOMENTS = [
     pytest.param(starting_zookeeper, id="zookeeper"),
     *(pytest.param(op(number), id=f"op{number}") for number in DRAWN),
 ]
-LOOP = os.geteuid() == 0
 
 
 def kinds(left: list[str]) -> set[str]:
@@ -62,7 +61,9 @@ def test_reap_ends_what_is_paused_mounted_and_listening(folder: Path, paused: st
     with started(folder, "--protocol", "hw", scenarios=paused) as running:
         running.reach(all_outstanding)
         running.kill()
-    assert {"process", "listener", "ledger"} | ({"mount", "image"} if LOOP else set()) <= kinds(left_of(folder))
+    assert {"process", "listener", "ledger"} | (set() if lacks("loop") else {"mount", "image"}) <= kinds(
+        left_of(folder)
+    )
     assert () == reap().left
     assert [] == left_of(folder)
 
@@ -109,7 +110,9 @@ class TestContainers:
         with started(folder, "--host", "docker", "--protocol", "hw", scenarios=paused) as running:
             running.reach(all_outstanding)
             running.kill()
-        assert {"container", "network", "ledger"} | ({"mount"} if LOOP else set()) <= kinds(left_in_engine(folder))
+        assert {"container", "network", "ledger"} | (set() if lacks("loop") else {"mount"}) <= kinds(
+            left_in_engine(folder)
+        )
         open_and_close(folder)
         assert [] == left_in_engine(folder)
 

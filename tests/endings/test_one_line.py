@@ -19,6 +19,7 @@ from harness.hosts import local, site
 from harness.java import Java
 from harness.suite import runner
 from tests.endings.command import left_of
+from tests.needs import needs
 
 PORTS_TRIED_MAX = 100
 ONE_CELL = ("--scenario", "kip101-1", "--protocol", "hw", "--power-tier", "watermark")
@@ -93,7 +94,6 @@ def test_too_little_disk_is_told_with_how_much_is_free_and_how_much_is_wanted(
 @pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.usefixtures("java_found")
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a filesystem")
 def test_small_filesystem_is_too_little_disk(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     small = folder / "small"
     small.mkdir()
@@ -178,7 +178,7 @@ def test_results_that_cannot_be_written_are_told_with_why(
 
 
 @pytest.mark.usefixtures("java_found")
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@needs("plain-user")
 def test_results_of_somebody_else_are_told_with_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     closed = folder / "closed"
     closed.mkdir(mode=0o500)
@@ -189,7 +189,7 @@ def test_results_of_somebody_else_are_told_with_why(folder: Path, capsys: pytest
 
 
 @pytest.mark.usefixtures("java_found")
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may mount")
+@needs("plain-user")
 def test_loop_tier_without_root_is_told_before_anything_starts(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -198,12 +198,9 @@ def python(*words: str, folder: Path, only: dict[str, str] | None = None) -> sub
 def in_shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of bash in the test's folder; {run} is a command that lists a scenario."""
     words: Sequence[str] = (sys.executable, *SCENARIOS)
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("no bash: nobody redirects the output")
-    text = line.replace("{run}", " ".join(words)).replace("{python}", sys.executable)
+    text = line.replace("{run}", shlex.join(words)).replace("{python}", shlex.quote(sys.executable))
     return subprocess.run(
-        [bash, "-c", text],
+        ["bash", "-c", text],
         cwd=folder,
         env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(ROOT)},
         capture_output=True,

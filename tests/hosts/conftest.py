@@ -16,7 +16,7 @@ from harness.hosts.base import Host
 from harness.hosts.ssh import SshHost
 from harness.launch import Launch
 from harness.model import FencepostError
-from tests.hosts.sshds import Sshd, require_sshd, root_server, servers, write_list
+from tests.hosts.sshds import Sshd, root_server, servers, write_list
 
 # Runs each action in turn and prints it, then waits for SIGTERM. Paths are relative to the data directory.
 NODE = """
@@ -93,8 +93,6 @@ def make_host(tmp_path: Path) -> Iterator[MakeHostFixture]:
 @pytest.fixture(scope="package")
 def machines() -> Iterator[list[Sshd]]:
     """Start three SSH servers on loopback; a test that kills one starts it again."""
-    if why := require_sshd():
-        pytest.skip(why)
     with servers(3) as made:
         yield made
 
@@ -102,8 +100,6 @@ def machines() -> Iterator[list[Sshd]]:
 @pytest.fixture(scope="package")
 def root_machine() -> Iterator[Sshd]:
     """Start an SSH server whose user is root."""
-    if why := require_sshd(root=True):
-        pytest.skip(why)
     with root_server() as made:
         yield made
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import paramiko
@@ -25,6 +25,7 @@ import paramiko
 from harness import limits
 from harness.cleanup import mounts, process
 from harness.hosts.ports import PortClaims
+from tests.needs import UID, found
 
 USER = "fencepost-test-"
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -46,12 +47,6 @@ Subsystem sftp internal-sftp
 """
 
 
-@cache
-def sshd() -> str:
-    """Return the server's path, "" if there is none."""
-    return shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])) or ""
-
-
 class Sshd:
     """One server, which can be killed with all its connections, and started again at the same port."""
 
@@ -62,7 +57,7 @@ class Sshd:
         self.address = f"127.{number + 10}.{os.getpid() >> 8 & 255}.{os.getpid() % 254 + 1}"
         self.port = port
         self.name = f"m{number}"
-        self.user = user or pwd.getpwuid(os.geteuid()).pw_name
+        self.user = user or pwd.getpwuid(UID).pw_name
         self.home = folder / "home"
         self.key = folder / "key"
         self.known_hosts = folder / "known"
@@ -93,7 +88,7 @@ class Sshd:
     def start(self) -> None:
         """Start the server; return when it answers."""
         self._process = subprocess.Popen(
-            [sshd(), "-D", "-E", str(self.folder / "log"), "-f", str(self.folder / "config")],
+            [found("sshd"), "-D", "-E", str(self.folder / "log"), "-f", str(self.folder / "config")],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
@@ -184,7 +179,7 @@ def rules() -> str:
 @contextmanager
 def servers(count: int) -> Iterator[list[Sshd]]:
     """Start so many servers, as root each with a user of its own; remove users and folders afterwards."""
-    names = [f"{USER}{os.getpid()}-{number}" for number in range(1, count + 1)] if os.geteuid() == 0 else []
+    names = [f"{USER}{os.getpid()}-{number}" for number in range(1, count + 1)] if UID == 0 else []
     if names:
         remove_users_of_the_dead()
     try:
@@ -211,13 +206,13 @@ def _started(count: int, users: Sequence[str], first: int = 1) -> Iterator[list[
     made: list[Sshd] = []
     claims = PortClaims()
     try:
-        if os.geteuid() == 0:
+        if UID == 0:
             PRIVILEGES.mkdir(mode=0o755, exist_ok=True)
         for number, user in enumerate(users or [""] * count, start=first):
             if user.startswith(USER):
                 _add_user(user, folder / f"m{number}" / "home")
             made.append(Sshd(folder / f"m{number}", number, claims.claim(), user=user))
-            if number == count and Path(SYSTEM_PYTHON).exists() and made[-1].uid != os.geteuid():
+            if number == count and Path(SYSTEM_PYTHON).exists() and made[-1].uid != UID:
                 made[-1].python = SYSTEM_PYTHON  # which has no libraries: the last machine is given them
             made[-1].start()
         yield made
@@ -280,7 +275,7 @@ def _servers_below(pid: int) -> list[int]:
 
 def _python_of(uid: int, wrapper: Path) -> str:
     """Return a Python that a user may run: this one, or the system's with the libraries of this one."""
-    if uid == os.geteuid() or _may_read(uid, Path(sys.executable)):
+    if uid == UID or _may_read(uid, Path(sys.executable)):
         return sys.executable
     libraries = Path(paramiko.__file__).parents[1]
     wrapper.write_text(f'#!/bin/sh\nexport PYTHONPATH="$PYTHONPATH:{libraries}"\nexec {SYSTEM_PYTHON} "$@"\n')
@@ -303,21 +298,3 @@ def _is_like_ours(python: str) -> bool:
 
 def _keygen(path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
-
-
-def require_sshd(*, root: bool = False) -> str:
-    """Return why there can be no server here, or none for root, "" if there can."""
-    if not sshd():
-        return "no sshd; Debian's package openssh-server has it"
-    if shutil.which("ssh-keygen") is None:
-        return "no ssh-keygen"
-    try:
-        pwd.getpwuid(os.geteuid())
-    except KeyError:
-        return "the user has no name"
-    if root and os.geteuid() != 0:
-        return "not root"
-    # sshd lets nobody in whose account is locked so, also not with a key.
-    if root and any(line.startswith("root:!") for line in Path("/etc/shadow").read_text().splitlines()):
-        return "the account of root is locked"
-    return ""

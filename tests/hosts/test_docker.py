@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import re
 import socket
 from collections.abc import Iterator
@@ -24,8 +23,9 @@ from harness.launch import Address, Launch, Runtime
 from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
-from tests.hosts.test_reap import NO_FUSE, TIER, left_of, run_and_kill
+from tests.hosts.test_reap import left_of, run_and_kill, tier
 from tests.kept import keep
+from tests.needs import UID, needs
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -101,7 +101,7 @@ def test_node_is_unprivileged_and_writes_only_to_its_disk(make_host: MakeHostFix
     host = make_host("docker", None)
     place = host.add_node("A", disk=True)
     start_ready(host, "A", Launch(argv=(place.python, "-c", IDENTITY)))
-    uid = 10001 if os.geteuid() == 0 else os.geteuid()
+    uid = UID or 10001
     assert host.log_text("A").splitlines()[:2] == [
         f"uid {uid} root Read-only file system conf Read-only file system tmp yes data yes",
         "['CapEff:\\t0000000000000000\\n', 'NoNewPrivs:\\t1\\n']",
@@ -143,7 +143,7 @@ def _listens(address: Address) -> bool:
     return True
 
 
-@pytest.mark.parametrize("tier", sorted({TIER, "watermark"}))
+@pytest.mark.parametrize("tier", [pytest.param("loop", marks=needs("loop")), "watermark"])
 def test_power_loss_keeps_what_was_flushed_and_loses_the_rest(make_host: MakeHostFixture, tier: str) -> None:
     host = make_host("docker", tier)
     place = host.add_node("A", disk=True)
@@ -259,12 +259,12 @@ FEW = (DiskError.FULL, DiskError.FLUSH)
 ALL = (*FEW, DiskError.WRITE, DiskError.READ, DiskError.READ_ONLY)
 
 
-@pytest.mark.skipif(bool(NO_FUSE) or os.geteuid() != 0, reason=NO_FUSE or "needs root")
+@needs("root", "fuse")
 @pytest.mark.parametrize("errors", keep([FEW, ALL], FEW))
 def test_disk_of_a_container_fails_and_is_mended(
     make_host: MakeHostFixture, errors: tuple[DiskError, ...]
 ) -> None:
-    host = make_host("docker", TIER)
+    host = make_host("docker", tier())
     assert [""] * len(OF_DISKS) == [host.lacks(ability) for ability in OF_DISKS]
     place = host.add_node("A", disk=True, fails=True)
     launch = Launch(argv=(place.python, "-c", WRITER))

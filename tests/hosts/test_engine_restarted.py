@@ -19,11 +19,12 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.model import EXIT_CODES
 from tests.cleanup.leftovers import Leftovers
-from tests.engine_box import EngineBox, engine_box, why_no_box
+from tests.engine_box import EngineBox, engine_box
 from tests.hosts.test_engine_gone_really import PLAY, PROTOCOLS, ROOT, at_work
 from tests.kept import exhaustive
+from tests.needs import needs
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.root, exhaustive]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.root, exhaustive, needs("engine-box")]
 
 CELL = ("--protocol", "kip380", "--seed", "1")
 
@@ -31,8 +32,6 @@ CELL = ("--protocol", "kip380", "--seed", "1")
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[EngineBox]:
     """Return a box whose engine has the images, and does not run."""
-    if why := why_no_box():
-        pytest.skip(why)
     with engine_box() as made:
         with made.running():
             made.load_images()

@@ -15,6 +15,7 @@ from harness.clocks import RIGHT, Moment, Reading, Setting, Which
 from harness.hosts import faketime
 from harness.hosts.faketime import CONTROL, NodeClock
 from harness.model import PreconditionError
+from tests.needs import needs
 
 S = 1_000_000_000
 
@@ -134,9 +135,8 @@ def test_what_a_trial_printed_is_judged_by_both_clocks(which: Which, printed: st
 
 
 @pytest.mark.slow
+@needs("faketime")
 def test_killed_process_leaves_nothing_of_the_library_in_shared_memory(tmp_path: Path) -> None:
-    if why := faketime.lacks():
-        pytest.skip(why)
     NodeClock(tmp_path).begin(Which.WALL)
     env = {**os.environ, **faketime.environment(str(faketime.find()), str(tmp_path / CONTROL), Which.WALL)}
     code = "import sys; print(1, flush=True); sys.stdin.read()"

@@ -12,13 +12,11 @@ from harness.ability import OF_DISKS, Ability
 from harness.cleanup import mounts
 from harness.cluster.disk_error import DiskError
 from harness.hosts import faulty
-from harness.hosts.faulty import missing
 from harness.model import PreconditionError
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
+from tests.needs import needs
 
-NO_FUSE = missing()
-needs_fuse = [pytest.mark.slow, pytest.mark.skipif(bool(NO_FUSE), reason=NO_FUSE)]
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root")
+needs_fuse = [pytest.mark.slow, needs("fuse")]
 
 
 def test_machine_without_fuse_says_what_to_install(
@@ -35,7 +33,7 @@ def test_machine_without_fuse_says_what_to_install(
         host.break_disk("A", DiskError.FULL)
 
 
-@pytest.mark.parametrize("tier", ["watermark", pytest.param("loop", marks=[pytest.mark.root, needs_root])])
+@pytest.mark.parametrize("tier", ["watermark", pytest.param("loop", marks=[pytest.mark.root, needs("loop")])])
 class TestMounted:
     """Tests that mount FUSE."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
@@ -17,13 +16,13 @@ from harness.launch import Launch
 from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
+from tests.needs import needs
 
 pytestmark = pytest.mark.slow
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root")
 TIERS = [
     pytest.param("watermark"),
-    pytest.param("loop", marks=[pytest.mark.root, needs_root]),
+    pytest.param("loop", marks=[pytest.mark.root, needs("loop")]),
 ]
 
 
@@ -230,7 +229,7 @@ def test_close_leaves_no_process_mount_or_device(make_host: MakeHostFixture, tie
 
 
 @pytest.mark.root
-@needs_root
+@needs("loop")
 def test_best_tier_is_the_loop_filesystem_as_root(make_host: MakeHostFixture) -> None:
     assert make_host(tier=None).power_tier == "loop"
 

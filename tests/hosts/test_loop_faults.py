@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -16,11 +15,12 @@ from harness.hosts.loopfs import LoopDisk
 from harness.hosts.lost_pages import PAGE_BYTES
 from harness.model import PreconditionError
 from tests.hosts.test_disks import DeadVictim, nothing
+from tests.needs import needs
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root"),
+    needs("loop"),
 ]
 
 

@@ -16,15 +16,15 @@ from harness.cleanup.ledger import Ledger, reap
 from harness.hosts import loopfs
 from harness.hosts.loopfs import LoopDisk, why_not
 from harness.hosts.shutdown import shut_down
-from harness.hosts.unwritten import why_untold
 from harness.model import PreconditionError, UsageError
+from tests.needs import needs
 
-WITHOUT_JAVA = Path(__file__).parents[2] / ".ci" / "without-java"
+BARE = Path(__file__).parents[2] / ".ci" / "bare"
 
 root_only = [
     pytest.mark.slow,
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root"),
+    needs("loop"),
 ]
 
 
@@ -102,7 +102,7 @@ class TestOwnLoop:
         with pytest.raises(OSError, match="Input/output error"):
             (disk.data / "log").write_bytes(b"x")
 
-    @pytest.mark.skipif(why_untold() != "", reason=why_untold())
+    @needs("cachestat")
     def test_file_is_unflushed_until_the_kernel_has_written_all_of_it(
         self, tmp_path: Path, ledger: Ledger
     ) -> None:
@@ -144,11 +144,11 @@ class TestOwnLoop:
         assert () == reap(tmp_path / "runs").left
         assert [] == mounts.loops_of(tmp_path / "A" / "disk.img")
 
-    def test_suite_on_a_machine_without_java_keeps_no_disk_of_a_run_beside_it(
+    def test_suite_on_a_machine_made_bare_keeps_no_disk_of_a_run_beside_it(
         self, tmp_path: Path, ledger: Ledger
     ) -> None:
         disk = LoopDisk(folder=tmp_path / "a disk", ledger=ledger)
-        apart = (str(WITHOUT_JAVA), "sh", "-c", "echo ready; read nothing")
+        apart = (str(BARE), "sh", "-c", "echo ready; read nothing")
         with subprocess.Popen(apart, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as keeper:
             assert keeper.stdout is not None, "it is a pipe"
             assert "ready\n" == keeper.stdout.readline()

@@ -15,10 +15,9 @@ from harness import limits
 from harness.cleanup import ledger, mounts
 from harness.cleanup.ledger import runs_dir
 from harness.cleanup.process import TOKEN_VARIABLE, until
-from harness.hosts.faulty import missing
 from tests.kept import keep
+from tests.needs import lacks, needs
 
-NO_FUSE = missing()
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
@@ -74,13 +73,16 @@ while True:
     host.start("A", Launch(argv=(place.python, "-c", write, place.data_dir + "/log")))
 """
 
-TIER = "loop" if os.geteuid() == 0 else "watermark"
+
+def tier() -> str:
+    """Return the power tier that this machine can have."""
+    return "watermark" if lacks("loop") else "loop"
 
 
 def run_and_kill(kind: str, run_dir: Path, after: str, more_s: float, program: str = HARNESS) -> None:
     """Start the program, and kill it more_s after it printed the step."""
     process = subprocess.Popen(
-        [sys.executable, "-c", program, kind, str(run_dir), TIER],
+        [sys.executable, "-c", program, kind, str(run_dir), tier()],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
@@ -126,7 +128,7 @@ def test_reap_leaves_nothing_of_a_harness_killed_at_any_moment(tmp_path: Path, a
     assert ledger.reap().undone == ()
 
 
-@pytest.mark.skipif(bool(NO_FUSE), reason=NO_FUSE)
+@needs("fuse")
 @pytest.mark.parametrize("after", keep(["added A", "broken full", "broken slow", "lost"], "broken full"))
 def test_reap_takes_away_a_disk_that_fails(tmp_path: Path, after: str) -> None:
     run_and_kill("local", tmp_path / "run", after, 0.0, FAILING)
@@ -160,7 +162,7 @@ def test_interrupt_leaves_nothing_once_the_host_is_closed(tmp_path: Path) -> Non
     before, first, rest = HARNESS.partition('print("opening", flush=True)\n')
     program = f"{before}try:\n{textwrap.indent(first + rest, '    ')}finally:\n    host.close()\n"
     process = subprocess.Popen(
-        [sys.executable, "-c", program, "local", str(tmp_path / "run"), TIER],
+        [sys.executable, "-c", program, "local", str(tmp_path / "run"), tier()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -20,6 +20,7 @@ from harness.packets import Packets
 from harness.zookeeper import server
 from tests.hosts.conftest import MakeSsh, launched, start_ready
 from tests.hosts.sshds import Sshd, is_clean, rules
+from tests.needs import needs
 
 pytestmark = pytest.mark.slow
 
@@ -120,9 +121,8 @@ def test_zookeeper_stays_here_and_all_ends_with_the_host(make_ssh: MakeSsh, mach
     host.close()
 
 
+@needs("ssh-users")
 def test_nothing_of_a_run_is_outside_the_machines_folder(make_ssh: MakeSsh, machines: list[Sshd]) -> None:
-    if machines[0].uid == os.geteuid():
-        pytest.skip("not root: the machine's user has other files")
     uids = {each.uid for each in machines}
     before = _shared_files(uids)  # of other users who had these numbers once
     host = make_ssh()
@@ -168,11 +168,10 @@ def test_machine_with_root_has_filesystems_that_really_lose_power(make_ssh: Make
 
 
 @pytest.mark.root
+@needs("ssh-users")
 def test_machines_of_one_run_lose_power_in_the_same_way(
     make_ssh: MakeSsh, machines: list[Sshd], root_machine: Sshd
 ) -> None:
-    if machines[0].uid == 0:
-        pytest.skip("the machines have no users of their own")
     host = make_ssh([root_machine, machines[0]], tier=None)
     assert ("watermark", "m1: no loop filesystems: not root") == (host.power_tier, host.power_reason)
     launched(host, "A", "write:log:a:10")

@@ -24,6 +24,7 @@ from tests.clusters import running
 from tests.hosts.conftest import MakeSsh, launched, node, start_ready
 from tests.hosts.sshds import Sshd, is_clean, write_list
 from tests.kept import exhaustive, keep
+from tests.needs import needs
 from tests.nemesis.conftest import (
     IDS,
     REPLICAS,
@@ -93,11 +94,10 @@ def without_fuse(machine: Sshd, folder: Path, monkeypatch: pytest.MonkeyPatch) -
     return machine
 
 
+@needs("ssh-users")
 def test_fault_that_one_machine_cannot_do_is_refused_with_its_reason(
     make_ssh: MakeSsh, machines: list[Sshd], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if machines[1].uid == 0:
-        pytest.skip("root needs no tool to mount FUSE")
     host = make_ssh([machines[0], poor(machines[1], monkeypatch)])
     who = f"host ssh: machine m2 ({machines[1].user}@{machines[1].address}:{machines[1].port}): "
     for ability in (Ability.WALL_CLOCK, Ability.CLOCKS):
@@ -110,12 +110,11 @@ def test_fault_that_one_machine_cannot_do_is_refused_with_its_reason(
     ]
 
 
+@needs("faketime")
 def test_wall_clock_of_a_machine_that_is_far_off_is_no_clock_to_set(
     make_ssh: MakeSsh, machines: list[Sshd], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = make_ssh(machines[:1])
-    if host.lacks(Ability.CLOCKS):
-        pytest.skip(host.lacks(Ability.CLOCKS))
     real = moments.now
     monkeypatch.setattr(
         moments, "now", lambda: Moment(wall_ns=real().wall_ns - 10**11, monotonic_ns=real().monotonic_ns)
@@ -158,6 +157,7 @@ def test_chance_that_tears_what_a_disk_loses_is_the_same_on_each_machine(
 
 @exhaustive
 @pytest.mark.root
+@needs("loop")
 def test_machine_of_root_without_fuse_has_what_its_filesystem_can_do(
     make_ssh: MakeSsh, root_machine: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,13 +199,13 @@ def far(
     with running(
         tmp_path / "far", zookeeper, "kip380", IDS, replicas=REPLICAS, nemeses=OF_MACHINES, host="ssh"
     ) as cluster:
-        if why := next(filter(None, (cluster.host.lacks(ability) for ability in Ability)), ""):
-            pytest.skip(why)
+        assert {""} == {cluster.host.lacks(NEMESES[fault].needs) for fault in OF_MACHINES}
         client_of(cluster).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
         await_whole(cluster)
         yield cluster
 
 
+@needs("fuse", "faketime")
 @pytest.mark.parametrize(
     "errors", keep([pytest.param(("write-error",), id="one"), pytest.param(tuple(SEEN), id="all")], "one")
 )

@@ -11,17 +11,16 @@ from harness.model import EXIT_CODES
 from harness.run.result import Status
 from harness.run.suite import Suite
 from tests.hosts.sshds import Sshd, is_clean, write_list
-from tests.kafka.test_one_log_on_both import have
 from tests.kept import exhaustive
-
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, exhaustive]
+from tests.needs import needs
 
 RELEASE = "3.9.1"
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, exhaustive, needs(f"kafka-{RELEASE}")]
 
 
 def test_release_over_ssh_is_as_it_is_on_this_machine(tmp_path: Path, machines: list[Sshd]) -> None:
     """Source: KIP-101, Motivation, Scenario 2."""
-    have(RELEASE)
     file = write_list(tmp_path / "hosts.toml", machines)
     asked = ["--host", "ssh", "--hosts", str(file), "--release", RELEASE, "--scenario", "kip101-2", "--seed", "7"]
     assert EXIT_CODES["valid"] == main(["test-kafka", *asked, "--results", str(tmp_path / "results")])

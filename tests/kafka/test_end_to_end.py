@@ -12,27 +12,20 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.model import EXIT_CODES, UsageError
+from harness.model import EXIT_CODES
 from harness.run.result import Status
 from harness.run.suite import Suite
-from targets.kafka.fetch import default_source, fetch
-from targets.kafka.jars import cache_dir
-from targets.kafka.releases import release_of
 from tests.kept import exhaustive
+from tests.needs import needs
 
 # CI runs the same scenario on two releases.
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, exhaustive]
-
 RELEASE = "0.10.2.2"
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, exhaustive, needs(f"kafka-{RELEASE}")]
 
 
 def test_release_loses_what_the_protocol_loses_that_it_corresponds_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    try:
-        fetch([release_of(RELEASE)], cache_dir(), default_source(), print)
-    except UsageError as error:
-        pytest.skip(f"Apache Kafka's jars are not here and cannot be fetched: {error}")
     asked = ["--release", RELEASE, "--scenario", "kip101-1-elect", "--seed", "7", "--results", str(tmp_path)]
     assert EXIT_CODES["valid"] == main(["test-kafka", *asked])
     printed = capsys.readouterr().out

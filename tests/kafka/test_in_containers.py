@@ -10,17 +10,23 @@ from harness.cli.main import main
 from harness.model import EXIT_CODES
 from harness.run.result import Status
 from harness.run.suite import Suite
-from tests.kafka.test_one_log_on_both import have
 from tests.kept import exhaustive
-
-pytestmark = [pytest.mark.kafka, pytest.mark.docker, pytest.mark.slow, pytest.mark.spark, exhaustive]
+from tests.needs import needs
 
 RELEASE = "3.9.1"
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.docker,
+    pytest.mark.slow,
+    pytest.mark.spark,
+    exhaustive,
+    needs(f"kafka-{RELEASE}"),
+]
 
 
 def test_release_in_containers_is_as_it_is_on_this_machine(tmp_path: Path) -> None:
     """Source: KIP-101, Motivation, Scenario 2."""
-    have(RELEASE)
     asked = ["--host", "docker", "--release", RELEASE, "--scenario", "kip101-2", "--seed", "7"]
     assert EXIT_CODES["valid"] == main(["test-kafka", *asked, "--results", str(tmp_path)])
     (run,) = [path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]

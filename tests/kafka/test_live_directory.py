@@ -20,9 +20,9 @@ from harness.model import EXIT_CODES, PreconditionError
 from harness.scenario.file import PARTITION, TOPIC
 from targets.broker.log.lock import DataDirTakenError, held
 from tests.kafka.lodging import Lodging, lodging
-from tests.kafka.test_one_log_on_both import have
 from tests.kept import exhaustive, keep
 from tests.logdir.watched import lineage_watched
+from tests.needs import of_release
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -78,12 +78,11 @@ def judge(log: ReplicaLog, before: ReplicaLog | None) -> None:
         assert () == differences({"before": before, "now": log})
 
 
-@pytest.mark.parametrize("name", keep(["0.10.2.2", "3.9.1"], "3.9.1"))
+@pytest.mark.parametrize("name", keep([of_release("0.10.2.2"), of_release("3.9.1")], "3.9.1"))
 @exhaustive
 def test_directory_is_read_while_its_broker_appends_and_rolls(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:
-    have(name)
     with lodging("kafka", name, zookeeper, tmp_path, changes=SMALL) as lodger:
         readings: list[ReplicaLog] = []
         with load(lodger) as acknowledged:
@@ -107,11 +106,10 @@ def test_directory_is_read_while_its_broker_appends_and_rolls(
 
 
 @exhaustive
-@pytest.mark.parametrize("name", ["0.10.2.2", "3.9.1"])
+@pytest.mark.parametrize("name", [of_release("0.10.2.2"), of_release("3.9.1")])
 def test_room_taken_beforehand_is_told_as_such_until_its_broker_is_dead(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:
-    have(name)
     with lodging("kafka", name, zookeeper, tmp_path, changes=(*SMALL, "log.preallocate=true")) as lodger:
         lodger.write("m0", "none")
         log = scan_partition(lodger.folder)
@@ -128,11 +126,10 @@ def test_room_taken_beforehand_is_told_as_such_until_its_broker_is_dead(
         judge(again, log)
 
 
-@pytest.mark.parametrize("name", keep(["0.10.2.2", "3.9.1"], "3.9.1"))
+@pytest.mark.parametrize("name", keep([of_release("0.10.2.2"), of_release("3.9.1")], "3.9.1"))
 def test_neither_system_starts_on_a_directory_that_the_other_has(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:
-    have(name)
     with lodging("kafka", name, zookeeper, tmp_path) as lodger:
         data = lodger.folder.parent
         with pytest.raises(DataDirTakenError), held(data):

@@ -9,16 +9,16 @@ import pytest
 from harness.launch import Address
 from harness.logdir.lineage import differences
 from harness.logdir.scan import ReplicaLog, scan_partition
-from targets.kafka.jars import cache_dir, jars_of, missing
 from targets.kafka.releases import entries
 from tests.kafka.lodging import Lodging, lodging
 from tests.kept import exhaustive
+from tests.needs import needs, of_release
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 # The oldest and the newest release run with the other tests; those in between only by hand (make test-releases).
 RELEASES = tuple(
-    pytest.param(name, marks=() if name in ("0.10.2.2", "3.9.1") else pytest.mark.releases)
+    of_release(name, *(() if name in ("0.10.2.2", "3.9.1") else (pytest.mark.releases,)))
     for name, entry in entries().items()
     if name == entry.release.name
 )
@@ -32,12 +32,6 @@ VERSIONS: dict[str, tuple[int, ...]] = {"hw": ()}
 VERSIONS |= {"kip101": (0,), "kip279": (0, 1), "kip279-2.0.1": (0, 1), "kip320": (0, 1, 2), "kip380": (0, 1, 2, 3)}
 # The requests also ask for an epoch that has not begun.
 EPOCHS_BEYOND = 2
-
-
-def have(name: str) -> None:
-    """Skip the test unless the release's jars are in the cache; tests do not download them."""
-    if missing(jars_of(entries()[name].release), cache_dir()):
-        pytest.skip(f"the jars of {name} are not here: `fencepost kafka fetch {name}` brings them")
 
 
 def fill(written: Lodging, models: str) -> None:
@@ -90,11 +84,11 @@ def hold(writer: tuple[str, str], taker: tuple[str, str], models: str, tmp_path:
 def test_log_that_a_release_wrote_is_opened_served_and_answered_for_alike(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:
-    have(name)
     models = entries()[name].models
     hold(("kafka", name), ("broker", models), models, tmp_path, zookeeper)
 
 
+@needs(f"kafka-{OLD}")
 @pytest.mark.parametrize(
     "protocol", ["kip380", *(pytest.param(name, marks=pytest.mark.releases) for name in ("hw", "kip101"))]
 )
@@ -103,7 +97,6 @@ def test_log_of_an_old_format_is_gone_on_with_recovered_and_replicated(
     protocol: str, tmp_path: Path, zookeeper: Address
 ) -> None:
     """Source: KIP-101, compatibility: old messages have no epoch, and batches that have one may follow them."""
-    have(OLD)
     with lodging("kafka", OLD, zookeeper, tmp_path) as theirs:
         fill(theirs, "hw")
         read = theirs.read()
@@ -128,10 +121,9 @@ def test_log_of_an_old_format_is_gone_on_with_recovered_and_replicated(
         assert () == differences(logs)
 
 
-@pytest.mark.parametrize("name", [pytest.param("2.1.1", marks=pytest.mark.releases), "3.9.1"])
+@pytest.mark.parametrize("name", [of_release("2.1.1", pytest.mark.releases), of_release("3.9.1")])
 def test_log_that_our_broker_wrote_is_opened_served_and_answered_for_alike(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:
-    have(name)
     models = entries()[name].models
     hold(("broker", models), ("kafka", name), models, tmp_path, zookeeper)

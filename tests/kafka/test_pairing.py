@@ -14,7 +14,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.history.file import read_history
-from harness.model import EXIT_CODES, OpType, Source, UsageError
+from harness.model import EXIT_CODES, OpType, Source
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import REAL
 from harness.search.pairing_progress import PairingProgress
@@ -23,20 +23,13 @@ from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 from tests.kept import exhaustive, keep
-
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+from tests.needs import needs
 
 RELEASE = "0.10.2.2"
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, needs(f"kafka-{RELEASE}")]
 # The first seed and how many: each costs a run on both, about half a minute.
 SEEDS = [pytest.param(1, 1, id="one"), pytest.param(0, 2, id="two")]
-
-
-@pytest.fixture(autouse=True)
-def _jars() -> None:
-    try:
-        fetch([release_of(RELEASE)], cache_dir(), default_source(), print)
-    except UsageError as error:
-        pytest.skip(f"Apache Kafka's jars are not here and cannot be fetched: {error}")
 
 
 @pytest.mark.parametrize(("first_seed", "count"), keep(SEEDS, "one"))

@@ -13,11 +13,11 @@ from harness.clocks import RIGHT, Which
 from harness.cluster.clock_fault import Seen, look
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import inject
-from harness.hosts import faketime
 from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from nemesis import NEMESES
 from tests.clusters import running
+from tests.needs import needs
 from tests.nemesis.every_fault import pretending
 from tests.nemesis.simulated import played, refused, seen
 
@@ -106,21 +106,19 @@ def in_turn(cluster: Cluster, faults: Sequence[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.docker
+@needs("faketime")
 @pytest.mark.parametrize("faults", [("clock-freeze",), ("clock-fast", "suspend")], ids=["wall", "both"])
 def test_process_in_a_container_reads_faults_of_its_clocks_and_their_end(
     tmp_path: Path, zookeeper: Address, faults: Sequence[str]
 ) -> None:
-    if why := faketime.lacks():
-        pytest.skip(why)
     with running(tmp_path / "run", zookeeper, "kip380", {"A": 6}, faults=faults, host="docker") as cluster:
         assert ["", ""] == [cluster.host.lacks(ability) for ability in (Ability.WALL_CLOCK, Ability.CLOCKS)]
         in_turn(cluster, faults)
 
 
 @pytest.mark.slow
+@needs("faketime")
 def test_clocks_go_on_as_they_were_set_when_the_process_is_another(tmp_path: Path, zookeeper: Address) -> None:
-    if why := faketime.lacks():
-        pytest.skip(why)
     with running(tmp_path / "run", zookeeper, "kip380", {"A": 6}, faults=["clock-back"]) as cluster:
         inject(cluster, NEMESES, NEMESES["clock-back"], "A")
         inject(cluster, NEMESES, NEMESES["kill"], "A")

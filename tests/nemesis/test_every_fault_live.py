@@ -23,8 +23,9 @@ from harness.suite.environments import require_abilities
 from nemesis import NEMESES
 from targets.broker_target import TARGET
 from tests.clusters import running
-from tests.hosts.sshds import require_sshd, servers, write_list
+from tests.hosts.sshds import servers, write_list
 from tests.kept import exhaustive
+from tests.needs import needs
 from tests.nemesis.conftest import IDS, REPLICAS, client_of
 from tests.nemesis.every_fault import SHOWN
 from tests.nemesis.live import show
@@ -93,8 +94,6 @@ def made_on(stack: ExitStack, host: str, folder: Path) -> MakeHost:
     """Return what opens a host; over SSH the machines are servers of the tests' own."""
     if host != "ssh":
         return HOSTS[host]
-    if why := require_sshd():
-        pytest.skip(why)
     machines = write_list(folder / "hosts.toml", stack.enter_context(servers(3)))
     return partial(HOSTS[host], machines=machines)
 
@@ -117,6 +116,7 @@ def parts() -> Iterator[Any]:
         for group in dict.fromkeys(map(group_of, NEMESES)):
             marks = [] if (host, group) == KEPT else [exhaustive]
             marks += [pytest.mark.docker] if host == "docker" else []
+            marks += [needs("sshd")] if host == "ssh" else []
             yield pytest.param(host, group, marks=marks, id=f"{host}-{group}")
 
 

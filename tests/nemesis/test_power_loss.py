@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
+from tests.needs import needs
 from tests.nemesis.conftest import Clusters, await_whole, heal, inject, produce, roles
 
 pytestmark = pytest.mark.slow
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root")
-TIERS = ["watermark", pytest.param("loop", marks=[pytest.mark.root, needs_root])]
+TIERS = ["watermark", pytest.param("loop", marks=[pytest.mark.root, needs("loop")])]
 PROBES = {"watermark": "files undone \\(watermark\\)", "loop": "a write then failed with EIO; journal replayed"}
 
 

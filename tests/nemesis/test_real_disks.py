@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,21 +10,19 @@ import pytest
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.environment.machines import RealMachines
-from harness.hosts.faulty import missing
 from harness.launch import Address
 from harness.model import FencepostError, PreconditionError
 from harness.scenario.file import PARTITION, TOPIC
 from tests.clusters import running
+from tests.needs import needs
 from tests.nemesis.conftest import IDS, REPLICAS, client_of, ends, heal, inject, make_whole, produce, roles
 
 FAULTS = ("disk-full", "write-error", "flush-error", "read-error", "disk-read-only", "disk-slow")
-NO_FUSE = missing()
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root"),
-    pytest.mark.skipif(bool(NO_FUSE), reason=NO_FUSE),
+    needs("loop", "fuse"),
 ]
 
 # What the disk counts, and what the broker says when it ends.

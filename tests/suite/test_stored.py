@@ -10,6 +10,7 @@ import pytest
 from harness.model import Anomaly, Kind, UsageError
 from harness.run.store import Run, write_anomalies
 from harness.suite.stored import Stored, StoredRun, find_stored
+from tests.needs import needs
 from tests.report.samples import sample_result, suite_of
 
 LOST = Anomaly(kind=Kind.LOST, topic="t", partition=0, ranges=((1, 2),), nodes=("A",), epoch=3, sentence="x")
@@ -140,7 +141,7 @@ def test_suite_of_no_run_whose_table_is_cut_says_so(tmp_path: Path) -> None:
         find_stored([tmp_path])
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@needs("plain-user")
 def test_folder_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
     run_in(tmp_path / "a", "run")
     (tmp_path / "b").mkdir(mode=0)

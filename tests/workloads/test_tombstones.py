@@ -12,8 +12,8 @@ from harness.keys import is_tombstone
 from harness.launch import Address
 from harness.model import OpType, events_of
 from harness.workload.plan import Clients, ConsumerPlan, Library, ProducerPlan
+from tests.needs import needs
 from tests.workloads.test_at_work import LOG, played
-from workloads.clients.beginning import lacking
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,10 @@ expect kip380: none
 
 @pytest.mark.parametrize(
     "library",
-    [pytest.param(each, marks=[pytest.mark.kafka] if each is Library.JAVA else []) for each in Library],
+    [
+        pytest.param(each, marks=[pytest.mark.kafka, needs("java-clients")] if each is Library.JAVA else [])
+        for each in Library
+    ],
 )
 def test_tombstones_are_sent_read_and_gone_after_their_delay(
     tmp_path: Path, zookeeper: Address, library: Library
@@ -61,8 +64,6 @@ def test_tombstones_are_sent_read_and_gone_after_their_delay(
         ),
         consumers=(ConsumerPlan(name="c1", places=(LOG,), seek=0.1, client=library),),
     )
-    if lacking(clients):
-        pytest.skip(f"this machine cannot have the clients of {library.value}")
     result, ops = played(clients, zookeeper, tmp_path, schedule=SCHEDULE)
     assert ("as expected", "") == (result.status, result.reason)
     sent = [each.value for op, each in events_of(ops, Produce) if op.type is OpType.OK]

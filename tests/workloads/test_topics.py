@@ -23,8 +23,8 @@ from harness.run.player import setup_event
 from harness.search.random_runs import RandomRuns
 from harness.workload.plan import Clients
 from targets import TARGETS
-from tests.kafka.test_one_log_on_both import have
 from tests.kept import exhaustive
+from tests.needs import needs
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
 from workloads import WORKLOADS
 
@@ -74,6 +74,9 @@ def test_brokers_that_know_no_record_batches_are_refused() -> None:
         runs.spec(SEED)
 
 
+OF_RELEASE = (exhaustive, needs(f"kafka-{RELEASE}"))
+
+
 @pytest.mark.parametrize(("target", "variant", "later"), [("kafka", "3.9.1", True), ("broker", "kip380", None)])
 def test_history_says_whether_deletes_take_effect_later(target: str, variant: str, later: bool | None) -> None:
     spec = RandomRuns(target=target, variant=variant, host="local", workload="topics").spec(SEED)
@@ -85,13 +88,14 @@ def test_history_says_whether_deletes_take_effect_later(target: str, variant: st
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "protocol"),
-    [("broker", "kip380"), pytest.param("kafka", RELEASE, marks=[pytest.mark.kafka, exhaustive])],
+    [
+        ("broker", "kip380"),
+        pytest.param("kafka", RELEASE, marks=[pytest.mark.kafka, *OF_RELEASE]),
+    ],
 )
 def test_topics_come_and_go_while_the_leader_dies_and_nothing_old_is_found_in_new_ones(
     tmp_path: Path, zookeeper: Address, name: str, protocol: str
 ) -> None:
-    if name == "kafka":
-        have(RELEASE)
     target: Target = load("target", TARGETS, name, "TARGET")
     workload = WORKLOADS["topics"]
     drawn = workload.clients((LOG, ORDERS), seed=SEED)

@@ -13,6 +13,7 @@ import pytest
 
 from harness.hosts import images
 from harness.hosts.remote import parcel, prepare
+from tests.needs import needs
 
 MISSING = """
 import sys
@@ -95,7 +96,7 @@ def test_folder_that_others_may_write_to_or_that_cannot_be_made_is_refused(tmp_p
     assert {"error": f"{tmp_path}/file: File exists"} == prepare.survey(str(tmp_path / "file"))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a folder away")
+@needs("root")
 def test_folder_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 12345, 12345)

@@ -19,22 +19,15 @@ from targets.broker.core.rules import PROTOCOLS
 from targets.broker.wire import client_rows, versions
 from tests.broker.log.batches import TP, all_of, digests
 from tests.broker.wire.tiny_server import TinyBroker, running
+from tests.needs import needs
 from tests.workloads.clients.test_workload import asked, fail_first
 from workloads.clients.beginning import begin
-from workloads.clients.java_home import lacks
 from workloads.clients.threads import Threads
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, needs("java-clients")]
 
 PLACE = Place(TP.topic, TP.partition)
 SEED = 3
-
-
-@pytest.fixture(autouse=True)
-def java() -> None:
-    """Skip the test on a machine that cannot have the clients."""
-    if why := lacks():
-        pytest.skip(why)
 
 
 @pytest.fixture

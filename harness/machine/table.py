@@ -1,0 +1,130 @@
+"""
+The table of what a machine may lack; hosts and tests ask the same probes.
+
+A row names one thing that the machine has or has not, as the hosts probe it. An ability of a node's host
+(harness/ability.py) needs one row at most, `ROW_OF`. What only some hosts can do to their nodes is no row: the
+host says so itself (`Host.lacks`).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Final
+
+from harness.ability import OF_DISKS, Ability
+from harness.cleanup import engine
+from harness.cleanup.ledger import Ledger
+from harness.hosts import faketime, images, loopfs
+from harness.hosts.faulty import why_no_fuse
+from harness.hosts.packets import why_not
+from harness.jars import cache_dir
+from harness.java import find_java
+from harness.model import FencepostError, UsageError
+from harness.packets import Packets
+from targets.kafka.jars import jars_of, missing, tools_of
+from targets.kafka.releases import entries
+from workloads.clients import java_home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """
+    Something that a machine may lack.
+
+    Attributes:
+        why_not: Returns why this machine lacks it, "" if it has it; tries it once in a process.
+        install: What brings it.
+    """
+
+    why_not: Callable[[], str]
+    install: str
+
+
+def lacks(name: str) -> str:
+    """Return why this machine lacks what a row names, "" if it has it; KeyError for a name without a row."""
+    return MACHINE[name].why_not()
+
+
+def _root() -> str:
+    return "" if os.geteuid() == 0 else "not root"
+
+
+def _plain_user() -> str:
+    return "root, who may do everything" if os.geteuid() == 0 else ""
+
+
+@cache
+def _tried(trial: Callable[[Path, Ledger], str]) -> str:
+    """Try it in a folder and with a ledger of its own; return why it failed, or ""."""
+    with tempfile.TemporaryDirectory(prefix="fencepost-trial-") as folder:
+        ledger = Ledger.open(Path(folder).resolve())
+        try:
+            return trial(Path(folder).resolve() / "trial", ledger)
+        finally:
+            ledger.close()
+
+
+@cache
+def _docker() -> str:
+    """Return why there can be no nodes in containers: no engine, or no image to build them on."""
+    try:
+        client = engine.connect()
+    except UsageError as error:
+        return str(error)
+    try:
+        images.ensure(client)
+    except UsageError as error:
+        return str(error)
+    finally:
+        client.close()
+    return ""
+
+
+@cache
+def _java() -> str:
+    try:
+        find_java()
+    except FencepostError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def _jars(release: str) -> str:
+    of = entries()[release].release
+    lacking = missing((*jars_of(of), *tools_of(of)), cache_dir())
+    return f"{len(lacking)} jars of Apache Kafka {release} are not in {cache_dir()}" if lacking else ""
+
+
+MACHINE: Final[Mapping[str, Row]] = {
+    "root": Row(why_not=_root, install="run it as root"),
+    "plain-user": Row(why_not=_plain_user, install="run it as a plain user"),
+    "loop": Row(why_not=partial(_tried, loopfs.why_not), install="root, e2fsprogs, mount, loop devices"),
+    "fuse": Row(why_not=partial(_tried, why_no_fuse), install="fuse3 (with libfuse3), /dev/fuse"),
+    "iptables": Row(why_not=cache(partial(why_not, Packets.DROPPED)), install="root, iptables"),
+    "tc": Row(why_not=partial(why_not, Packets.THROTTLED), install="root, iproute2, a kernel with sch_tbf"),
+    "netem": Row(why_not=partial(why_not, Packets.LOSSY), install="root, iproute2, a kernel with sch_netem"),
+    "faketime": Row(why_not=faketime.lacks, install="libfaketime"),
+    "docker": Row(why_not=_docker, install="docker.io, started; a base image, or mmdebstrap as root"),
+    "java": Row(why_not=_java, install="a Java 17 or later, or pip install -r requirements-java.txt"),
+    "java-clients": Row(why_not=java_home.lacks, install=f"a JDK, and fencepost kafka fetch {java_home.RELEASE}"),
+    **{
+        f"kafka-{name}": Row(why_not=partial(_jars, name), install=f"fencepost kafka fetch {name}")
+        for name in entries()
+    },
+}
+
+# The row that an ability of a node needs, on every host that has the ability at all.
+ROW_OF: Final[Mapping[Ability, str]] = {
+    Ability.WALL_CLOCK: "faketime",
+    Ability.CLOCKS: "faketime",
+    **dict.fromkeys(OF_DISKS, "fuse"),
+    Ability.PACKETS_DROPPED: "iptables",
+    Ability.PACKETS_THROTTLED: "tc",
+    Ability.PACKETS_LOSSY: "netem",
+}

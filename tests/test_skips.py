@@ -1,0 +1,133 @@
+"""A test is skipped only for what the machine lacks, in the table's words; one that skips itself fails."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from harness.ability import Ability
+from harness.machine.table import MACHINE, ROW_OF
+from harness.model import EXIT_CODES
+from nemesis import NEMESES
+from tests import needs, skips
+from tests.skips import Lane
+from tests.tidy import ROOT
+
+# A run with the plug-in and a table of three rows, of which two are lacking.
+CONFTEST: Final = """
+import sys
+sys.path.insert(0, {root!r})
+from harness.machine.table import Row
+from tests import needs, skips
+needs.ROWS = {{
+    "tool": Row(why_not=lambda: "no tool on PATH", install="the package tool"),
+    "root": Row(why_not=lambda: "not root", install="run it as root"),
+    "here": Row(why_not=lambda: "", install=""),
+}}
+skips.KEPT = __import__("pathlib").Path(__file__).parent / "lanes"
+def pytest_addoption(parser):
+    parser.addoption("--lane", default="")
+def pytest_configure(config):
+    config.pluginmanager.register(skips.Skips(needs.ROWS))
+"""
+TESTS: Final = """
+import pytest
+@pytest.mark.needs("tool")
+def test_tool(): raise AssertionError
+@pytest.mark.needs("tool", "root")
+def test_both(): raise AssertionError
+@pytest.mark.root
+def test_lane(): raise AssertionError
+@pytest.mark.needs("here")
+def test_here(): pass
+def test_none(): pass
+@pytest.mark.parametrize("kind", ["plain", pytest.param("rich", marks=pytest.mark.needs("tool"))])
+def test_param(kind): assert kind == "plain"
+"""
+SKIPPING: Final = """
+import pytest
+@pytest.fixture
+def skipping(): pytest.skip("no luck")
+def test_itself(): pytest.skip("no luck")
+def test_by_its_fixture(skipping): pass
+@pytest.mark.skipif(True, reason="no luck")
+def test_by_a_condition(): pass
+"""
+
+
+def run(folder: Path, *words: str, **files: str) -> subprocess.CompletedProcess[str]:
+    """Run pytest on these files with the plug-in."""
+    (folder / "conftest.py").write_text(CONFTEST.format(root=str(ROOT)), encoding="utf-8")
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *words, str(folder)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_exactly_those_are_skipped_that_name_what_is_lacking_and_the_table_says_why(tmp_path: Path) -> None:
+    done = run(tmp_path, "--lane", "mine", test_a=TESTS)
+    assert 0 == done.returncode, done.stdout
+    rows = dict(re.findall(r"^(tool|root) +(\d .*\S)$", done.stdout, re.M))
+    assert {
+        "tool": "3  no tool on PATH  the package tool",
+        "root": "1  not root         run it as root",
+    } == {name: re.sub(r"^(\d) +", r"\1  ", text) for name, text in rows.items()}
+    lane = Lane(**json.loads((tmp_path / "lanes" / "mine.json").read_text()))
+    assert {"passed": 3, "skipped": 4} == lane.outcomes
+    assert re.search(r"^mine: 3 passed, 4 skipped in \d+ s$", done.stdout, re.M)
+
+
+def test_test_that_skips_itself_fails_whatever_it_says(tmp_path: Path) -> None:
+    module = "import pytest\npytest.importorskip('no_such_library')\n"
+    done = run(tmp_path, "--continue-on-collection-errors", test_a=SKIPPING, test_b=module)
+    assert 0 != done.returncode
+    found = re.findall(r"skipped itself \(.*no luck\); expected a test that names", done.stdout)
+    assert 3 == len(found), done.stdout
+    assert re.search(r"test_b.py: skipped itself \(.*no_such_library", done.stdout)
+
+
+def test_table_of_several_lanes_adds_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(skips, "KEPT", tmp_path)
+    for name, count in (("one", 2), ("two", 3)):
+        Lane(name=name, outcomes={"passed": 1}, lacked={"iptables": count}, whys={"iptables": "none"}).keep()
+    made = skips.table([Lane.kept("one"), Lane.kept("two")])
+    assert re.match(r"iptables +5  none +root, iptables", made[-1])
+    assert [] == skips.table([Lane(name="all", outcomes={"passed": 9})])
+
+
+def test_names_without_a_row_are_refused() -> None:
+    with pytest.raises(KeyError):
+        needs.needs("iptable")
+
+
+def test_every_ability_of_a_fault_that_a_tool_gives_has_a_row() -> None:
+    assert set(ROW_OF.values()) <= MACHINE.keys()
+    packets_disks_clocks = {fault.needs for fault in NEMESES.values() if fault.needs}
+    everywhere = {Ability.LOST_DISKS, Ability.TORN_POWER_LOSS, Ability.BIT_ROT}
+    of_zookeeper = {Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE}
+    of_clients = {Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS}
+    assert packets_disks_clocks <= ROW_OF.keys() | everywhere | of_zookeeper | of_clients
+
+
+def test_a_wrong_row_is_a_wrong_use_of_the_list(tmp_path: Path) -> None:
+    assert EXIT_CODES["usage"] == 2
+    words = ["--one-for-each", "root,plain-user", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, "tests/hosts/remote/test_parcel.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "--one-for-each: here all the same: [" in done.stderr
