@@ -120,22 +120,27 @@ bench-guidance: $(STAMP)  ## whether a search pays that grows what coverage chos
 
 .PHONY: test
 test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about twenty minutes, with -j3 ten
+	@$(BIN)/python -m tests.skips quick slow jvm
 
 .PHONY: test-all
 test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release
-	@$(BIN)/python -m pytest --marked -m "$(SLOW)" $(ARGS)
+	@$(BIN)/python -m pytest --marked -m "$(SLOW)" --lane all $(ARGS)
 
 .PHONY: test-quick
-test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
-	@$(BIN)/python -m pytest -m "not ($(SLOW))" $(ARGS)
+test-quick: $(STAMP)  ## the tests that need no process, no network, no Spark and less than two seconds
+	@$(BIN)/python -m pytest -m "not ($(SLOW))" --lane quick $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes and containers those in `test`; what is missing is skipped
-	@$(BIN)/python -m pytest --marked -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
+	@$(BIN)/python -m pytest --marked -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" --lane slow $(ARGS)
 
 .PHONY: test-jvm
 test-jvm: $(STAMP) java $(CLASSES)  ## of the tests on Spark and Apache Kafka those in `test`; what is missing is skipped
-	@$(BIN)/python -m pytest --marked -m "($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
+	@$(BIN)/python -m pytest --marked -m "($(JVM)) and not ($(NOT_IN_TEST))" --lane jvm $(ARGS)
+
+.PHONY: test-bare
+test-bare:  ## the README's two commands where nothing optional is installed, as root and as a plain user, in new clones: an hour; needs root
+	@.ci/bare-clones
 
 .PHONY: evidence
 evidence: $(STAMP) java  ## play every fault on a host, and keep what it and its heal said for docs/nemeses.md: HOST=local|docker|ssh|sim

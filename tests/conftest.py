@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--one-for-each",
         default="",
         metavar="ROW,ROW",
-        help="play one test for each of these rows of tests/needs.py, and fail unless all are skipped",
+        help="also play one test for each of these rows of tests/needs.py, and fail unless the machine lacks all",
     )
 
 
@@ -71,11 +71,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
     if hidden:
         raise pytest.UsageError(f"{min(hidden)}: has a slow test; expected `mark.slow` or `LATER` in this file")
     if wanted := [name for name in config.getoption("--one-for-each").split(",") if name]:
-        items[:] = _one_for_each(wanted, items)
+        config.pluginmanager.register(Added(_one_for_each(wanted, items)))
+
+
+class Added:
+    """Adds tests to those that the other options select."""
+
+    def __init__(self, added: list[pytest.Item]) -> None:
+        """Take the tests."""
+        self._added = added
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Add them."""
+        items += [item for item in self._added if item not in items]
 
 
 def _one_for_each(names: list[str], items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return for each row the first test that names it, and nothing that the machine lacks before it."""
+    """Return for each row one test that names it and few others; raise UsageError unless all rows are lacking."""
     first: dict[str, pytest.Item] = {}
     for item in sorted(items, key=lambda item: len(names_of(item))):
         for name in names_of(item):

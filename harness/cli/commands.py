@@ -71,6 +71,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.summary",
         help="count what stored runs showed: a data set, tables, and a page with plots",
     ),
+    "abilities": Command(
+        module="harness.cli.abilities",
+        help="print what this machine has for faults and hosts, and what would bring the rest",
+    ),
     "clean": Command(
         module="harness.cli.clean",
         help="show the Docker images of other builds, and remove them when told to",

@@ -165,6 +165,7 @@ class FaultyDisk:
         self._server.start(argv, env=child_environment({}, ROOT), cwd=self._folder)
         up = until(lambda: self._is_mounted() or not self._server.alive(), limits.PROCESS_START_S_MAX)
         if not up or not self._server.alive():
+            self._end()
             raise UsageError(f"FUSE at {self.mounted}: not mounted; it said: {self._server.log_tail()}")
 
     def _is_mounted(self) -> bool:
@@ -175,6 +176,9 @@ class FaultyDisk:
         if problem:
             raise PreconditionError(f"unmount {problem}")
         # It ends by itself once nothing uses the mount any more; the disk below must not wait for that.
+        self._end()
+
+    def _end(self) -> None:
         with suppress(PreconditionError):
             self._server.kill()
         self._server.wait()

@@ -27,7 +27,7 @@ from harness.java import find_java
 from harness.model import FencepostError, UsageError
 from harness.packets import Packets
 from targets.kafka.jars import jars_of, missing, tools_of
-from targets.kafka.releases import entries
+from targets.kafka.releases import release_of, releases
 from workloads.clients import java_home
 
 
@@ -39,10 +39,12 @@ class Row:
     Attributes:
         why_not: Returns why this machine lacks it, "" if it has it; tries it once in a process.
         install: What brings it.
+        serves: What needs it.
     """
 
     why_not: Callable[[], str]
     install: str
+    serves: str = ""
 
 
 def lacks(name: str) -> str:
@@ -96,26 +98,64 @@ def _java() -> str:
 
 @cache
 def _jars(release: str) -> str:
-    of = entries()[release].release
+    of = release_of(release)
     lacking = missing((*jars_of(of), *tools_of(of)), cache_dir())
-    return f"{len(lacking)} jars of Apache Kafka {release} are not in {cache_dir()}" if lacking else ""
+    return f"{len(lacking)} jars are not in {cache_dir()}" if lacking else ""
 
 
 MACHINE: Final[Mapping[str, Row]] = {
-    "root": Row(why_not=_root, install="run it as root"),
-    "plain-user": Row(why_not=_plain_user, install="run it as a plain user"),
-    "loop": Row(why_not=partial(_tried, loopfs.why_not), install="root, e2fsprogs, mount, loop devices"),
-    "fuse": Row(why_not=partial(_tried, why_no_fuse), install="fuse3 (with libfuse3), /dev/fuse"),
-    "iptables": Row(why_not=cache(partial(why_not, Packets.DROPPED)), install="root, iptables"),
-    "tc": Row(why_not=partial(why_not, Packets.THROTTLED), install="root, iproute2, a kernel with sch_tbf"),
-    "netem": Row(why_not=partial(why_not, Packets.LOSSY), install="root, iproute2, a kernel with sch_netem"),
-    "faketime": Row(why_not=faketime.lacks, install="libfaketime"),
-    "docker": Row(why_not=_docker, install="docker.io, started; a base image, or mmdebstrap as root"),
-    "java": Row(why_not=_java, install="a Java 17 or later, or pip install -r requirements-java.txt"),
-    "java-clients": Row(why_not=java_home.lacks, install=f"a JDK, and fencepost kafka fetch {java_home.RELEASE}"),
+    "root": Row(why_not=_root, install="run it as root", serves="loop, iptables and tc"),
+    "plain-user": Row(
+        why_not=_plain_user, install="run it as a plain user", serves="tests of what a user may not do"
+    ),
+    "loop": Row(
+        why_not=partial(_tried, loopfs.why_not),
+        install="root, e2fsprogs, mount, loop devices",
+        serves="power losses that really lose the page cache; a stand-in undoes writes without it",
+    ),
+    "fuse": Row(
+        why_not=partial(_tried, why_no_fuse),
+        install="fuse3 (with libfuse3), /dev/fuse",
+        serves="disks that are full, slow, read-only or fail",
+    ),
+    "iptables": Row(
+        why_not=cache(partial(why_not, Packets.DROPPED)),
+        install="root, iptables",
+        serves="packets of a node that the kernel drops",
+    ),
+    "tc": Row(
+        why_not=partial(why_not, Packets.THROTTLED),
+        install="root, iproute2, a kernel with sch_tbf",
+        serves="packets of a container that wait",
+    ),
+    "netem": Row(
+        why_not=partial(why_not, Packets.LOSSY),
+        install="root, iproute2, a kernel with sch_netem",
+        serves="packets of a container that are late or lost",
+    ),
+    "faketime": Row(why_not=faketime.lacks, install="libfaketime", serves="clocks of a node that are wrong"),
+    "docker": Row(
+        why_not=_docker,
+        install="docker.io, started; a base image, or mmdebstrap as root",
+        serves="the host docker",
+    ),
+    "java": Row(
+        why_not=_java,
+        install="a Java 17 or later, or pip install -r requirements-java.txt",
+        serves="ZooKeeper, Spark, Apache Kafka",
+    ),
+    "java-clients": Row(
+        why_not=java_home.lacks,
+        install=f"a JDK, and fencepost kafka fetch {java_home.RELEASE}",
+        serves="Apache Kafka's own clients in the workload mixed",
+    ),
     **{
-        f"kafka-{name}": Row(why_not=partial(_jars, name), install=f"fencepost kafka fetch {name}")
-        for name in entries()
+        f"kafka-{name}": Row(
+            why_not=partial(_jars, name),
+            install=f"fencepost kafka fetch {name}",
+            serves=f"kafka:{name} as a target",
+        )
+        for name in releases()
     },
 }
 

@@ -10,6 +10,7 @@ import pytest
 from benchmarks.behaviour import differences, dump, main
 
 
+@pytest.mark.slow
 def test_same_commit_gives_the_same_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("old", "new"):
         (tmp_path / name).mkdir()

@@ -24,6 +24,7 @@ from harness.model import FencepostError, UsageError
 from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_repeat
 from tests.benchmarks.test_job import JOB
 from tests.kept import exhaustive, keep
+from tests.needs import needs
 
 TINY = ("--alone", "--seconds=0.4", "--warm=0.1", "--repeats=1", "--acks=-1", "--bytes=1000")
 
@@ -116,6 +117,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluste
 
 
 @pytest.mark.slow
+@needs("java")
 @pytest.mark.parametrize("acks", keep([-1, 1], -1))
 def test_tiny_load_counts_what_is_in_the_log(standing: RunningCluster, acks: int) -> None:
     topic, partitions = f"t{acks}", 2
@@ -148,6 +150,7 @@ def test_tiny_load_counts_what_is_in_the_log(standing: RunningCluster, acks: int
 
 @exhaustive
 @pytest.mark.slow
+@needs("java")
 def test_tiny_run_of_ours_ends_with_every_figure_and_its_profiles(tmp_path: Path) -> None:
     options = parser().parse_args([*TINY, "--warm-up=0", f"--profile={tmp_path / 'profiles'}"])
     told = io.StringIO()

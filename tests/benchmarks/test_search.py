@@ -41,6 +41,7 @@ def test_median_of_nothing_is_none() -> None:
     assert ("kip380", "-", "-", "0", "-", "1", "2", "") == found.row()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("narrow", [False, True])
 def test_figures_end_with_the_hits_that_were_asked_for(*, narrow: bool) -> None:
     console = Console(record=True, width=200)

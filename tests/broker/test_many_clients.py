@@ -20,8 +20,9 @@ from tests.broker.aimed import request
 from tests.broker.storm import BYSTANDERS, bystander
 from tests.broker.wires import api_versions
 from tests.little_memory import peak_bytes
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("java")]
 
 WAIT_S = 30.0
 FILES = 256

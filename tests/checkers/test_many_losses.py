@@ -59,6 +59,7 @@ def _calls(judge: Callable[[], list[Anomaly]]) -> tuple[int, list[Anomaly]]:
     return called, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reported", [True, False])
 def test_four_times_the_losses_take_four_times_the_calls(reported: bool, tmp_path: Path) -> None:
     few, many = ([*(_reported(count) if reported else _silent(count, tmp_path))] for count in (200, 800))

@@ -94,6 +94,7 @@ def _finders(name: str) -> frozenset[str]:
     return frozenset(anomaly.checker for anomaly in found_in(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKERS)
 def test_golden_histories_fail_when_a_rule_is_turned_off(name: str) -> None:
     rest = {each: checker for each, checker in CHECKERS.items() if each != name}

@@ -30,7 +30,7 @@ from tests.hosts.sshds import Sshd, is_clean, servers, write_list
 from tests.kept import exhaustive
 from tests.needs import needs
 
-pytestmark = [pytest.mark.slow, exhaustive]
+pytestmark = [pytest.mark.slow, exhaustive, needs("java")]
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 26

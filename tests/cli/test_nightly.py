@@ -78,6 +78,7 @@ def test_target_of_the_command_line_is_played_in_place_of_the_plans(tmp_path: Pa
     assert {"broker:kip279"} == {line["target"] for line in data_of(tmp_path)["lines"] if line["role"] == "play"}
 
 
+@pytest.mark.slow
 def test_real_night_in_the_simulator_finds_what_a_mutant_loses_and_is_red_for_a_canary_without_a_bug(
     tmp_path: Path,
 ) -> None:

@@ -27,6 +27,7 @@ def run(tmp_path: Path, *words: str) -> int:
     return main(["run", "--results", str(tmp_path), *words])
 
 
+@pytest.mark.slow
 def test_search_of_a_broken_protocol_ends_at_its_first_finding_and_keeps_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -41,6 +42,7 @@ def test_search_of_a_broken_protocol_ends_at_its_first_finding_and_keeps_it(
     assert ["fencepost", "run", "--host", "sim", "--protocol", "hw", "--seed", seed] == shlex.split(command)
 
 
+@pytest.mark.slow
 def test_search_of_a_sound_protocol_keeps_nothing_and_is_valid(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

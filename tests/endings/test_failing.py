@@ -16,8 +16,9 @@ from harness.run.result import Status
 from harness.run.suite import Suite
 from tests.endings.command import END_S_MAX, Running, left_of, op, saw, started
 from tests.kept import exhaustive
+from tests.needs import needs
 
-pytestmark = [pytest.mark.slow, pytest.mark.root]
+pytestmark = [pytest.mark.slow, pytest.mark.root, needs("java")]
 
 TWO_RUNS = ("--scenario", "kip101-1", "--protocol", "hw", "--protocol", "kip279", "--seed", "1", "--jobs", "1")
 

@@ -25,8 +25,9 @@ from tests.endings.command import (
 )
 from tests.endings.test_killed import left_in_engine
 from tests.kept import exhaustive, keep
+from tests.needs import needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("java")]
 
 ONE_LINE = "fencepost: interrupted; everything that was started is down again\n"
 CELLS = ("--scenario", "kip101-2", "--scenario", "kip101-3", "--protocol", "hw", "--seed", "1")

@@ -24,9 +24,9 @@ from tests.endings.command import (
     starting_zookeeper,
 )
 from tests.kept import exhaustive, keep
-from tests.needs import lacks
+from tests.needs import lacks, needs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs("java")]
 
 # Seven moments in runs with power losses, drawn once: about 140 ops in a run, two runs in parallel.
 DRAWN = sorted(random.Random(101).sample(range(270), 7))

@@ -157,6 +157,7 @@ FENCEPOST: Final = (
     use("run --nemesis gremlin", "unknown nemesis 'gremlin': expected one of all, cut, "),
     use("run --nemesis kill,", "unknown nemesis ''"),
     use("test-kafka --release 9.9.9", "unknown release of Apache Kafka '9.9.9': expected one of 0.10.2.2, "),
+    use("abilities --mising", "unrecognized arguments: --mising. Did you mean '--missing'?"),
     use("clean --yse", "unrecognized arguments: --yse. Did you mean '--yes'?"),
     use("kafka", "required: what"),
     use("kafka lst", "'lst'; expected one of list, fetch. Did you mean 'list'?"),

@@ -181,6 +181,7 @@ def test_golden_history_is_the_same_after_reading_and_writing(path: Path) -> Non
     assert lines == [each.to_json() for each in again]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["hw", "kip380"])
 def test_run_records_known_events_of_the_types_that_they_may_have(protocol: str) -> None:
     runs = RandomRuns(target="broker", variant=protocol, host=SIM)

@@ -259,6 +259,7 @@ def test_too_little_disk_is_refused_with_where_and_how_much(
         make_host()
 
 
+@needs("java")
 def test_one_zookeeper_serves_and_ends_with_its_host(make_host: MakeHostFixture) -> None:
     host = make_host()
     address = host.start_zookeeper()
@@ -268,6 +269,7 @@ def test_one_zookeeper_serves_and_ends_with_its_host(make_host: MakeHostFixture)
     assert server.is_ready(address) is False
 
 
+@needs("java")
 def test_zookeeper_that_cannot_start_gives_its_output(
     make_host: MakeHostFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from harness.model import PreconditionError
 from harness.packets import NEEDS, Packets
 from tests.hosts.conftest import MakeHostFixture, start_ready
 from tests.hosts.sshds import rules
+from tests.needs import needs
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 
@@ -72,6 +73,7 @@ def host(request: pytest.FixtureRequest, make_host: MakeHostFixture) -> Host:
     return made
 
 
+@needs("iptables")
 def test_packets_of_one_nodes_listeners_are_dropped_until_they_pass_again(host: Host) -> None:
     assert "" == host.lacks(NEEDS[Packets.DROPPED])
     (address, launch), (other, _) = sink(host, "A"), sink(host, "B")
@@ -94,6 +96,7 @@ def test_packets_of_one_nodes_listeners_are_dropped_until_they_pass_again(host: 
 
 
 @pytest.mark.docker
+@needs("tc")
 def test_what_is_sent_to_a_throttled_node_waits_also_after_a_restart(make_host: MakeHostFixture) -> None:
     host = make_host("docker")
     assert "" == host.lacks(NEEDS[Packets.THROTTLED])
@@ -116,6 +119,7 @@ def test_what_is_sent_to_a_throttled_node_waits_also_after_a_restart(make_host: 
 
 
 @pytest.mark.docker
+@needs("tc")
 def test_throttle_that_somebody_else_has_undone_stands_no_more(make_host: MakeHostFixture) -> None:
     host = make_host("docker")
     sink(host, "A")
@@ -128,6 +132,7 @@ def test_throttle_that_somebody_else_has_undone_stands_no_more(make_host: MakeHo
 
 
 @pytest.mark.docker
+@needs("tc")
 def test_node_that_is_down_has_no_interface_to_undo(make_host: MakeHostFixture) -> None:
     host = make_host("docker")
     _, launch = sink(host, "A")
@@ -139,6 +144,7 @@ def test_node_that_is_down_has_no_interface_to_undo(make_host: MakeHostFixture) 
 
 
 @pytest.mark.docker
+@needs("tc")
 def test_packets_are_late_and_lost_where_the_kernel_has_netem_and_else_it_is_said(
     make_host: MakeHostFixture,
 ) -> None:

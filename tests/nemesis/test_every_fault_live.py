@@ -121,6 +121,7 @@ def parts() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("host", "group"), list(parts()))
+@needs("java")
 def test_each_fault_bites_and_ends_or_is_refused_with_the_reason(
     host: str, group: str, tmp_path: Path, subtests: pytest.Subtests, pytestconfig: pytest.Config
 ) -> None:

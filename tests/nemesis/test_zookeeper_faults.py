@@ -21,6 +21,7 @@ from nemesis import NEMESES
 from targets.broker_target import TARGET
 from tests.clusters import running
 from tests.kept import exhaustive
+from tests.needs import needs
 from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, inject, produce, roles
 from tests.nemesis.simulated import played, refused, seen
 
@@ -144,6 +145,7 @@ def with_own_zookeeper(folder: Path, servers: int) -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
+@needs("java")
 def test_real_ensemble_loses_its_leader_then_answers_nobody_then_serves_again(tmp_path: Path) -> None:
     with with_own_zookeeper(tmp_path, 3) as cluster:
         lost = inject("zookeeper-leader-lost", cluster, "A")

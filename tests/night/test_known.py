@@ -50,6 +50,7 @@ def test_line_that_is_none_of_ours_is_named(tmp_path: Path, line: str) -> None:
         known.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [RUNS, NARROW])
 def test_schedule_of_a_known_seed_is_the_run_in_which_it_failed(tmp_path: Path, runs: RandomRuns) -> None:
     known = KnownSeeds(tmp_path)

@@ -90,6 +90,7 @@ def test_time_that_is_too_long_for_one_schedule_is_wrong_use() -> None:
         drawn(1, seconds=1e6)
 
 
+@pytest.mark.slow
 def test_run_goes_on_for_its_time_becomes_whole_again_and_again_and_plays_again() -> None:
     spec = runs("all", seconds=16.0).spec(4)
     result, ops = play_in_memory(sim_player(TARGET), spec)
@@ -146,6 +147,7 @@ def test_round_ends_whole_under_another_leader_where_a_damaged_one_keeps_a_follo
     assert ["A"] == [op.process for op, _ in events_of(ops, Repaired)]
 
 
+@pytest.mark.slow
 def test_old_protocol_loses_what_it_promised() -> None:
     found = [
         play_in_memory(sim_player(TARGET), runs("power-loss", "elect", seconds=20.0, protocol="hw").spec(seed))[0]
@@ -154,6 +156,7 @@ def test_old_protocol_loses_what_it_promised() -> None:
     assert Verdict.INVALID in {result.verdict for result in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_what_a_slow_disk_holds_up_is_no_violation_of_a_time(seed: int) -> None:
     result, _ = play_in_memory(

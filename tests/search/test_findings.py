@@ -52,6 +52,7 @@ def digest(spec: RunSpec) -> str:
 @pytest.mark.parametrize(("seed", "alike"), [(5, False), (12, False), (20, False), (25, False), (5, True)], ids=[
     "one-partition", "wide", "older-format", "one-replica", "alike"
 ])  # fmt: skip
+@pytest.mark.slow
 def test_stored_schedule_is_the_run_of_its_seed_when_it_is_played_or_shrunk(
     seed: int, alike: bool, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ from harness.search.real_runs import open_players, play_real
 from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
 from targets.broker_target import TARGET
+from tests.needs import needs
 
 POOR = cast(
     Environment,
@@ -88,6 +89,7 @@ def test_line_counts_faults_in_force_elections_and_acknowledgements() -> None:
 
 
 @pytest.mark.slow
+@needs("java")
 def test_chaos_on_processes_ends_whole_and_its_executed_steps_play_again(tmp_path: Path) -> None:
     runs = RandomRuns(target="broker", variant="kip380", host="local", nemeses=("kill", "elect"), seconds=4.0)
     suite, notes = create_suite(tmp_path, "chaos"), list[str]()

@@ -78,6 +78,7 @@ def test_partitions_move_and_topics_come_again_and_nothing_is_wrong() -> None:
     assert sum(result.activity.recreated for result in results) > 4
 
 
+@pytest.mark.slow
 def test_bug_of_topics_without_an_identity_is_found() -> None:
     assert Verdict.VALID is play(WITHOUT_IDENTITY).verdict
     assert Kind.STUCK in kinds_of(play(WITHOUT_IDENTITY, "topic_identity=no"))

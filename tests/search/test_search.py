@@ -42,6 +42,7 @@ def test_search_in_two_processes_finds_what_one_finds_in_the_same_order() -> Non
     assert one == two
 
 
+@pytest.mark.slow
 def test_search_ends_with_the_first_result_that_is_enough() -> None:
     found = list(search(RUNS, range(40), jobs=1, stop=lambda result: result.is_finding))
     assert [False] * (len(found) - 1) + [True] == [result.is_finding for result in found]
@@ -61,6 +62,7 @@ def test_search_keeps_no_more_findings_than_an_engineer_reads_and_names_the_rest
     assert " more: " in console.export_text()
 
 
+@pytest.mark.slow
 def test_search_that_is_interrupted_prints_what_it_has_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

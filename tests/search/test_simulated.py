@@ -83,6 +83,7 @@ def test_run_in_which_nothing_is_acknowledged_proves_nothing() -> None:
     assert "No record of the schedule was acknowledged" in result.vacuous
 
 
+@pytest.mark.slow
 def test_result_names_first_what_an_oracle_saw_and_at_which_step() -> None:
     result = first_found("hw", range(10))
     assert Verdict.INVALID is result.verdict
@@ -149,6 +150,7 @@ def first_found(variant: str, seeds: range) -> RunResult:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["hw", "kip380+truncate_to=high_watermark"])
 def test_canary_is_found_at_once(variant: str) -> None:
     first_found(variant, range(10))
@@ -175,6 +177,7 @@ def test_kip380_shows_nothing_over_many_seeds_but_losses_that_are_permitted(seed
     assert sum(result.verdict is Verdict.UNKNOWN for result in results) < seeds / 5
 
 
+@pytest.mark.slow
 def test_schedule_of_a_finding_finds_it_again() -> None:
     first = first_found("hw", range(10))
     spec = spec_of(first.seed, "hw")

@@ -186,6 +186,7 @@ def test_run_that_was_stopped_for_nothing_is_unknown(monkeypatch: pytest.MonkeyP
 
 
 # --- random runs ---------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_seed_stops_at_the_same_op_each_time_and_is_what_it_was_until_then() -> None:
     seed = next(seed for seed in range(20) if stops(play(spec_of(seed, "hw"))[0]))
     (first, _), (second, _) = play(spec_of(seed, "hw")), play(spec_of(seed, "hw"))
@@ -223,6 +224,7 @@ def _search(variant: str, seeds: range) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "seeds", "stopped"), [("hw", 12, 1), ("kip380", 6, 0)])
 def test_search_stops_invalid_runs_alone(variant: str, seeds: int, stopped: int) -> None:
     found = _search(variant, range(seeds))

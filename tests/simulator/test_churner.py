@@ -52,6 +52,7 @@ def play(seed: int, steps: str = CHAOS, variant: str = "kip380") -> tuple[RunRes
     return result, ops
 
 
+@pytest.mark.slow
 def test_topics_come_and_go_while_faults_are_in_force_and_nothing_old_is_found_in_new_ones() -> None:
     outcomes: Counter[tuple[str, OpType]] = Counter()
     for seed in range(40):

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from targets.simulator.trace import Detail, Trace, first_difference
 from tests.simulator.storm import Storm
 
@@ -35,6 +37,7 @@ def traced(seed: int, detail: Detail) -> Trace:
     return trace
 
 
+@pytest.mark.slow
 def test_seeds_give_the_same_runs_in_processes_with_different_hash_seeds() -> None:
     one, other = (hashes(hash_seed) for hash_seed in HASH_SEEDS)
     assert one == other

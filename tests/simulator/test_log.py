@@ -239,6 +239,7 @@ def test_simulated_log_agrees_with_the_log_on_files_whatever_is_done(tmp_path: P
         twins.data.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segment_bytes", [ALL, 200], ids=["one segment", "small segments"])
 def test_simulated_log_holds_both_message_formats_as_the_log_on_files_does(
     tmp_path: Path, segment_bytes: int

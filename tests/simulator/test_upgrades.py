@@ -115,6 +115,7 @@ def is_same_id(one: int, other: int) -> bool:
     ("fence", refuse_without_epoch),
     ("is_same_topic", is_same_id),
 ])  # fmt: skip
+@pytest.mark.slow
 def test_broker_that_takes_all_others_for_upgraded_is_found_by_a_random_upgrade(
     monkeypatch: pytest.MonkeyPatch, name: str, early: Callable[..., Any]
 ) -> None:

@@ -66,6 +66,7 @@ def _digests(ops: Iterable[Op]) -> list[Op]:
     ]
 
 
+@pytest.mark.slow
 def test_lines_of_every_golden_and_plant_have_the_rows_of_their_ops() -> None:
     quick = total = 0
     changes = [list, silent, _digests]

@@ -32,6 +32,7 @@ def _value(op: Op) -> object:
         return dict(op.value)
 
 
+@pytest.mark.slow
 def test_tables_of_every_golden_and_plant_have_every_op(tmp_path: Path) -> None:
     irregular = 0
     # One plant of three has every sort of op.

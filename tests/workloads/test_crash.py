@@ -111,6 +111,7 @@ def test_simulated_clients_are_killed_and_started_again_amid_chaos_and_nothing_i
     assert KILLED in {sent.error for op, sent in events_of(ops, Produce) if op.type is OpType.INFO}
 
 
+@pytest.mark.slow
 def test_simulated_seed_gives_the_same_history_twice() -> None:
     (_, one), (_, other) = (play_in_memory(sim_player(TARGET), SIMULATED.spec(SEED + 1)) for _ in range(2))
     assert {"client-killed", "client-crash"} <= {op.f for op in one}

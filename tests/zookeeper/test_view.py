@@ -28,6 +28,7 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
 from targets.broker_target import TARGET
+from tests.needs import needs
 
 STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)
 WAIT_S = 30
@@ -46,6 +47,7 @@ def test_zookeeper_that_does_not_answer_is_refused_and_no_client_is_left_open(
 
 
 @pytest.mark.slow
+@needs("java")
 def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +71,7 @@ def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
 
 
 @pytest.mark.slow
+@needs("java")
 def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +113,7 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
 
 
 @pytest.mark.slow
+@needs("java")
 def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

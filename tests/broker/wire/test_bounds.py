@@ -58,6 +58,7 @@ print(refused)
 """
 
 
+@pytest.mark.slow
 def test_no_announced_count_makes_a_decoder_reserve_memory() -> None:
     """Four bytes anywhere in any message of any API, in both directions, announce up to 2**31 - 1 items."""
     assert int(printed_with_little_memory(LYING)) > 5_000

@@ -70,6 +70,7 @@ def seen_without(story: Seen) -> list[Assured]:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(STEPS)
 def test_every_record_that_a_replica_is_seen_without_is_suspicious(steps: list[tuple[str, ...]]) -> None:

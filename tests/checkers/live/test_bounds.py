@@ -67,6 +67,7 @@ def test_memory_of_a_long_run_is_that_of_a_short_one() -> None:
     assert left(8 * _WINDOW) < 1.3 * left(2 * _WINDOW)
 
 
+@pytest.mark.slow
 def test_run_that_is_longer_than_the_real_window_is_watched_in_little_memory() -> None:
     code = f"""
 from checkers.live.watch import LiveCheck

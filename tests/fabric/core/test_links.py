@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -138,6 +139,7 @@ def test_cut_of_a_share_takes_about_so_many_frames_by_its_seed_and_a_cut_of_all_
     assert all(Cut(links=(("A", "B"),), close=True).takes_next() for _ in range(100))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(acts, min_size=8, max_size=40))
 def test_rules_decide_what_arrives_and_when(script: list[tuple[Any, ...]]) -> None:

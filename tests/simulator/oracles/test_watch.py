@@ -98,6 +98,7 @@ def play(seed: int, *, partitions: int = 4) -> RunResult:
     return simulate(player, spec_of_many(seed, partitions=partitions))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [4, 8])
 def test_oracles_are_silent_while_clients_of_many_partitions_work(partitions: int) -> None:
     for seed in range(6):
@@ -106,6 +107,7 @@ def test_oracles_are_silent_while_clients_of_many_partitions_work(partitions: in
         assert result.verdict in (Verdict.VALID, Verdict.PERMITTED) or result.vacuous
 
 
+@pytest.mark.slow
 def test_consumers_of_a_run_are_watched_in_every_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     def ends(_original: object, replica: Replica, _request: object) -> int:
         return replica.log.end_offset
@@ -116,6 +118,7 @@ def test_consumers_of_a_run_are_watched_in_every_partition(monkeypatch: pytest.M
 
 
 # --- topics that are deleted and created again -----------------------------------------------------------------
+@pytest.mark.slow
 def test_topic_that_is_created_again_is_watched_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Source: KIP-516. Where topics have ids, what is left of the old one is no replica of the new one."""
     found: list[Oracles] = []
