@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import check
 from harness.history.file import History
-from harness.hosts import HOSTS
+from harness.hosts import HOSTS, local
+from harness.java import Java
 from harness.launch import Address
+from harness.suite import runner
 from harness.suite.interrupts import SIGNALS
 from tests.needs import ROWS, names_of
 from tests.scenario.fakes import FakeCluster
-from tests.skips import Skips
+from tests.skips import LACKED, Skips
 
 # The markers of the slow lanes, and how a file names one of them.
 LANES = ("slow", "spark", "docker", "root", "kafka")
@@ -50,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let the table of abilities decide which tests are skipped."""
     config.pluginmanager.register(Skips())
+    config.pluginmanager.register(OneForEach(config.getoption("--one-for-each")))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -61,7 +65,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Config) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse a test of a slow lane that --marked would not see, and one that does not name its jars."""
     hidden = {
         str(item.path)
@@ -70,27 +74,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item], config: pytest.Confi
     }
     if hidden:
         raise pytest.UsageError(f"{min(hidden)}: has a slow test; expected `mark.slow` or `LATER` in this file")
-    if wanted := [name for name in config.getoption("--one-for-each").split(",") if name]:
-        config.pluginmanager.register(Added(_one_for_each(wanted, items)))
 
 
-class Added:
-    """Adds tests to those that the other options select."""
+class OneForEach:
+    """Adds one test for each row of --one-for-each to the tests that the other options select."""
 
-    def __init__(self, added: list[pytest.Item]) -> None:
-        """Take the tests."""
-        self._added = added
+    def __init__(self, names: str) -> None:
+        """Take the option's value."""
+        self._names = [name for name in names.split(",") if name]
+        self._added: list[pytest.Item] = []
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Add them."""
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Iterator[None]:
+        """Add them, after the other options have deselected what they do not want."""
+        self._added = one_for_each(self._names, items)
+        yield
         items += [item for item in self._added if item not in items]
 
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail unless each of them was skipped."""
+        if session.testscollected and any(not item.stash.get(LACKED, "") for item in self._added):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-def _one_for_each(names: list[str], items: list[pytest.Item]) -> list[pytest.Item]:
+
+def one_for_each(names: list[str], items: list[pytest.Item]) -> list[pytest.Item]:
     """Return for each row one test that names it and few others; raise UsageError unless all rows are lacking."""
     first: dict[str, pytest.Item] = {}
-    for item in sorted(items, key=lambda item: len(names_of(item))):
+    for item in sorted(items, key=lambda item: len(names_of(item))) if names else ():
         for name in names_of(item):
             first.setdefault(name, item)
     present = [name for name in names if not ROWS[name].why_not()]
@@ -149,6 +159,14 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
         yield ground.start_zookeeper()
     finally:
         ground.close()
+
+
+@pytest.fixture
+def java_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the search for Java by a fixed result, for a test that starts none."""
+    found = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
+    for module in (runner, local, check):
+        monkeypatch.setattr(module, "find_java", lambda: found)
 
 
 @pytest.fixture

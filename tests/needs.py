@@ -135,7 +135,10 @@ def names_of(item: pytest.Item) -> list[str]:
     """Return the rows that a test needs, in the table's order."""
     named = {name for mark in item.iter_markers("needs") for name in mark.args}
     named |= {row for marker, row in OF_MARKERS.items() if item.get_closest_marker(marker)}
-    named |= {row for fixture, row in OF_FIXTURES.items() if fixture in getattr(item, "fixturenames", ())}
+    # A parameter may have the name of a fixture.
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    fixtures = set(getattr(item, "fixturenames", ())) - set(given)
+    named |= {row for fixture, row in OF_FIXTURES.items() if fixture in fixtures}
     return [name for name in ROWS if name in named]
 
 

@@ -8,6 +8,7 @@ kept for the end of `make test`, which prints one table of all lanes: `python -m
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +25,7 @@ from tests.tidy import ROOT
 
 KEPT: Final = ROOT / ".venv" / ".lanes"
 WIDTH: Final = 160
-_LACKED: Final = pytest.StashKey[str]()
+LACKED: Final = pytest.StashKey[str]()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +52,10 @@ class Lane:
     def keep(self) -> None:
         """Keep it for the end of `make test`."""
         KEPT.mkdir(parents=True, exist_ok=True)
-        (KEPT / f"{self.name}.json").write_text(json.dumps(asdict(self)), encoding="utf-8")
+        path = KEPT / f"{self.name}.json"
+        fresh = path.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        fresh.replace(path)
 
     @classmethod
     def kept(cls, name: str) -> Lane:
@@ -73,7 +77,7 @@ class Skips:
         """Skip a test for the first row that it names and the machine lacks."""
         for name in needs.names_of(item):
             if why := self._rows[name].why_not():
-                item.stash[_LACKED] = name
+                item.stash[LACKED] = name
                 self._lacked[name] += 1
                 pytest.skip(f"{name}: {why}")
 
@@ -81,7 +85,7 @@ class Skips:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
         """Fail a test that was skipped by itself or by a fixture."""
         report: pytest.TestReport = yield  # type: ignore[assignment]
-        if report.skipped and _LACKED not in item.stash and not hasattr(report, "wasxfail"):
+        if report.skipped and LACKED not in item.stash and not hasattr(report, "wasxfail"):
             _fail(report, item.nodeid)
         return report  # type: ignore[return-value]
 

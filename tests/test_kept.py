@@ -44,7 +44,7 @@ def test_slow_test_is_refused_in_a_file_that_its_lane_would_not_read(
     path.write_text(text, encoding="utf-8")
     item: Any = SimpleNamespace(path=path, get_closest_marker=lambda name: "slow" == name)
     with nullcontext() if seen else pytest.raises(pytest.UsageError, match="has a slow test; expected"):
-        conftest.pytest_collection_modifyitems([item], SimpleNamespace(getoption=lambda name: ""))
+        conftest.pytest_collection_modifyitems([item])
 
 
 def test_markers_of_the_slow_lanes_are_those_of_the_makefile() -> None:

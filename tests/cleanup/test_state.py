@@ -65,6 +65,7 @@ def test_link_inside_is_refused(shared: Path, tmp_path: Path) -> None:
         state_dir("runs")
 
 
+@pytest.mark.usefixtures("java_found")
 def test_folder_of_another_user_ends_a_command_with_one_line_and_wrong_usage(
     shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ class InProcess:
 
 
 @pytest.fixture
-def spark(monkeypatch: pytest.MonkeyPatch) -> InProcess:
+def spark(java_found: None, monkeypatch: pytest.MonkeyPatch) -> InProcess:
     return use(InProcess(), monkeypatch)
 
 
@@ -255,6 +255,7 @@ def test_run_that_cannot_be_checked_keeps_what_is_stored(
 
 
 # --- Spark -----------------------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("java_found")
 def test_without_spark_small_runs_are_judged_here_and_larger_ones_are_unknown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +271,7 @@ def test_without_spark_small_runs_are_judged_here_and_larger_ones_are_unknown(
     assert "Spark: RuntimeError: it is gone; then " in difference["why"]
 
 
+@pytest.mark.usefixtures("java_found")
 def test_what_the_machine_lacks_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(InProcess(fails=0, error=UsageError), monkeypatch)
     assert EXIT_CODES["usage"] == check(suite_in(tmp_path, one=SOUND))

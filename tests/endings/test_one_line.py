@@ -15,22 +15,12 @@ import pytest
 
 from harness import java
 from harness.cli.main import main
-from harness.hosts import local, site
-from harness.java import Java
-from harness.suite import runner
+from harness.hosts import site
 from tests.endings.command import left_of
 from tests.needs import needs
 
 PORTS_TRIED_MAX = 100
 ONE_CELL = ("--scenario", "kip101-1", "--protocol", "hw", "--power-tier", "watermark")
-
-
-@pytest.fixture
-def java_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the search for Java by a fixed result; none of these tests starts a Java."""
-    found = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
-    monkeypatch.setattr(runner, "find_java", lambda: found)
-    monkeypatch.setattr(local, "find_java", lambda: found)
 
 
 def refused(capsys: pytest.CaptureFixture[str], folder: Path, *options: str, results: Path | None = None) -> str:

@@ -24,6 +24,7 @@ def test_machine_without_fuse_says_what_to_install(
 ) -> None:
     monkeypatch.setattr(faulty, "_trials", [])
     monkeypatch.setattr(faulty.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(faulty.shutil, "which", lambda tool: f"/bin/{tool}")
     host = make_host()
     reasons = {host.lacks(ability) for ability in OF_DISKS}
     assert {"host local: no Python package mfusepy; expected requirements.txt installed"} == reasons
