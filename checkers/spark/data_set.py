@@ -22,7 +22,7 @@ from checkers.measures.schema import FOLDER, SCHEMAS, UNREADABLE, write_schema
 from checkers.measures.stored import ANOMALY, RUN, STORED_SCHEMA
 from checkers.spark.measured import FACT_SCHEMA, FAULT_FACTS, LATENCY_FACTS, RUN_FACTS
 from checkers.spark.measuring import Step, write_facts, write_stored
-from checkers.spark.options import spark_path
+from checkers.spark.options import local_place, spark_path
 
 _NO_HISTORY: Final = "history.jsonl: No such file or directory; expected a run's history"
 _NO_RESULT: Final = "suite.json: no result of this run; expected one of each run in the folder"
@@ -49,7 +49,7 @@ def write_data_set(session: SparkSession, found: Folders, out: Path, step: Step 
     for name, rows in _tables(stored, facts).items():
         columns = [F.col(field.name).cast(field.dataType) for field in from_arrow_schema(SCHEMAS[name])]
         sorted_rows = rows.select(columns).coalesce(1).sortWithinPartitions("night", "suite", "run")
-        sorted_rows.write.parquet(str((data / name).absolute()), compression="zstd")
+        sorted_rows.write.parquet(str(local_place(data / name)), compression="zstd")
     write_schema(data)
     shutil.rmtree(stage)
     return data

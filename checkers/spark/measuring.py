@@ -34,7 +34,7 @@ from checkers.spark.measured import (
     read_stored,
     unread_run,
 )
-from checkers.spark.options import spark_path
+from checkers.spark.options import local_place, spark_path
 from harness.events import Setup
 from harness.model import HistoryError, Source
 from harness.run.store import Run
@@ -70,7 +70,7 @@ def write_facts(session: SparkSession, found: Folders, folder: Path, step: Step)
 
 
 def _append(rows: DataFrame, folder: Path) -> None:
-    rows.write.mode("append").parquet(str(folder.absolute()))
+    rows.write.mode("append").parquet(str(local_place(folder)))
 
 
 def _frame(session: SparkSession, rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> DataFrame:

@@ -9,6 +9,7 @@ Which Spark checks runs, and where runs are, as a command line names both. This 
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 from collections.abc import Mapping, Sequence
@@ -116,17 +117,31 @@ def folder_of(text: str) -> Folder:
     return Path(re.sub("^/+", "/", text[len("file:") :]))
 
 
+def local_place(folder: Path) -> Path:
+    """
+    Return the path of a local folder without `..`, for Spark to take and to name as it is written here.
+
+    Hadoop takes `..` and the name before it off a path's text, where the kernel follows a link first. Links after
+    the last `..` stay: executors elsewhere may have the files under that path and under no other.
+    """
+    parts = folder.absolute().parts
+    # Two slashes at a path's beginning are one to Linux, and a host's name to a URI.
+    parts = ("/", *parts[1:])
+    above = max((place for place, part in enumerate(parts) if part == ".."), default=0)
+    return Path(os.path.realpath(Path(*parts[: above + 1])), *parts[above + 1 :]) if above else Path(*parts)
+
+
 def spark_path(folder: Folder, *names: str) -> str:
     """Return the path of a folder, or of a file below it, as Spark takes it, in which it sees no pattern."""
     # With its scheme: without one, Spark looks in the file system that Hadoop's settings name.
-    uri = f"file://{folder.absolute().as_posix()}" if isinstance(folder, Path) else folder
+    uri = f"file://{local_place(folder)}" if isinstance(folder, Path) else folder
     text = "/".join([uri, *names])
     return "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in text)
 
 
 def name_of(folder: Folder) -> str:
     """Return the last part of its path, which is the name of a run."""
-    return folder.name if isinstance(folder, Path) else folder.rstrip("/").rpartition("/")[2]
+    return local_place(folder).name if isinstance(folder, Path) else folder.rstrip("/").rpartition("/")[2]
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.spark.errors import said
-from checkers.spark.options import Folder, spark_path
+from checkers.spark.options import Folder, local_place, spark_path
 from harness.model import UsageError
 from harness.run.store import Run
 from harness.tables.schema import FOLDER, MANIFEST, SCHEMAS, Manifest, TablesError, check_size, table_path
@@ -58,7 +58,7 @@ class Stored:
     def named(self, name: str) -> str:
         """Return the path of a file in it as Spark names it."""
         place = self.place
-        return f"file:{place.absolute().as_posix()}/{name}" if isinstance(place, Path) else f"{place}/{name}"
+        return f"file:{local_place(place)}/{name}" if isinstance(place, Path) else f"{place}/{name}"
 
 
 # Of a run: what its tables are, or what is wrong with them.

@@ -17,7 +17,8 @@ def is_mounted(mount_point: Path) -> bool:
 
 
 def mounts_below(folder: Path) -> list[Path]:
-    """Return the mount points in or at the folder, innermost first."""
+    """Return the mount points in or at the folder, by whatever path it is named, innermost first."""
+    folder = folder.resolve()  # as the kernel names them
     found = [Path(point) for point in _mount_points()]
     return sorted((p for p in found if p == folder or folder in p.parents), reverse=True)
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.logdir.compare import VALUE_CHARACTERS_MAX, Comparison, Replica
+from harness.logdir.lawful import Law, Ruling, of_behind, of_difference, of_note
 from harness.logdir.lineage import Difference, DifferenceKind, Holding
 from harness.model import EXIT_OF_VERDICT, Verdict
 
@@ -30,6 +31,11 @@ _SAYS: Final = {
     DifferenceKind.HOLE: "records here, a hole there",
     DifferenceKind.EPOCH: "the same records under another leader epoch",
 }
+_LAWS: Final = {
+    Law.LAWFUL: "lawful",
+    Law.FORBIDDEN: "no protocol allows this",
+    Law.UNKNOWN: "not known whether it is lawful",
+}
 T = TypeVar("T")
 
 
@@ -39,9 +45,11 @@ class _Counts:
     def __init__(self) -> None:
         self.verdicts: list[Verdict] = []
         self.alone = 0
+        self.lawful = 0
 
     def add(self, found: Comparison) -> None:
         self.verdicts.append(found.verdict)
+        self.lawful += found.verdict is Verdict.INVALID and found.law is Law.LAWFUL
         self.alone += len(found.replicas) == 1
 
 
@@ -68,6 +76,7 @@ class JsonOutput:
                 "partitions": len(verdicts),
                 "alone": self._counts.alone,
                 "invalid": verdicts.count(Verdict.INVALID),
+                "lawful": self._counts.lawful,
                 "unknown": verdicts.count(Verdict.UNKNOWN),
             },
             "verdict": verdict.name.lower(),
@@ -105,15 +114,24 @@ class TextOutput:
 
 def _to_dict(found: Comparison) -> dict[str, Any]:
     """Return plain JSON data: everything except the records."""
+    marks = found.high_watermarks
     return {
         "partition": found.name,
         "verdict": found.verdict.name.lower(),
         "incomparable": found.incomparable,
         "replicas": {label: _replica_to_dict(replica) for label, replica in found.replicas.items()},
-        "differences": [asdict(difference) for difference in found.differences],
+        "law": found.law,
+        "differences": [
+            {**asdict(each), "rulings": [asdict(ruling) for ruling in of_difference(each, marks)]}
+            for each in found.differences
+        ],
         "forks": [asdict(fork) for fork in found.forks],
-        "behind": [asdict(each) for each in found.behind],
+        "behind": [{**asdict(each), **_law(of_behind(each, marks))} for each in found.behind],
     }
+
+
+def _law(ruling: Ruling) -> dict[str, str]:
+    return {"law": ruling.law, "why": ruling.why}
 
 
 def _replica_to_dict(replica: Replica) -> dict[str, Any]:
@@ -129,12 +147,16 @@ def _replica_to_dict(replica: Replica) -> dict[str, Any]:
         "problems": log.problems,
         "unread": log.unread,
         "remarks": log.remarks,
-        "notes": [asdict(note) for note in replica.notes],
+        "notes": [
+            {"kind": note.kind, "first": note.first, "end": note.end, "text": note.text, **_law(of_note(note))}
+            for note in replica.notes
+        ],
     }
 
 
 def _lines(found: Comparison) -> Iterator[Text]:
     """Yield the partition's paragraph as Text: values and names come from disks and must not be read as markup."""
+    marks = found.high_watermarks
     yield Text(found.name, style="bold")
     for label, replica in found.replicas.items():
         yield Text(f"  {label}: {_log_line(replica)}")
@@ -144,22 +166,41 @@ def _lines(found: Comparison) -> Iterator[Text]:
         yield Text(f"  {_span(difference.first, difference.end)} differ: {_SAYS[difference.kind]}", style="red")
         for holding in difference.holdings:
             yield Text(f"    {holding.replica}: {_holding(holding, difference)}")
+            if _look_alike(difference):
+                yield from (Text(f"      {about}") for about in holding.about)
+        yield from (_ruled(ruling) for ruling in of_difference(difference, marks))
     yield from _more("differences", found.differences)
     for fork in found.forks[:_LISTED_MAX]:
         branches = " | ".join(", ".join(names) for names in fork.branches)
         yield Text(f"  histories fork at offset {fork.offset}: {branches}", style="red")
     yield from _more("forks", found.forks)
     for each in found.behind:
-        yield Text(f"  {each.replica} is behind: it ends at {each.log_end_offset}, another at {each.furthest}")
+        ends = f"it ends at {each.log_end_offset}, another at {each.furthest}"
+        yield Text(f"  {each.replica} is behind: {ends}; lawful: {of_behind(each, marks).why}")
     for label, replica in found.replicas.items():
         for note in replica.notes[:_LISTED_MAX]:
             kind = "note" if note.kind is None else note.kind.value
-            text = f"  {label}: {kind} at {_span(note.first, note.end)}: {note.text}"
+            ruling = of_note(note)
+            law = f"; {_LAWS[ruling.law]}: {ruling.why}" if note.kind is not None or note.after_crash else ""
+            text = f"  {label}: {kind} at {_span(note.first, note.end)}: {note.text}{law}"
             yield Text(text, style="" if note.kind is None else "red")
         yield from _more(f"notes about {label}", replica.notes)
         for problem in replica.log.problems[:_LISTED_MAX]:
             yield Text(f"  {label}: not read: {problem}", style="yellow")
         yield from _more(f"unreadable places of {label}", replica.log.problems)
+
+
+def _look_alike(difference: Difference) -> bool:
+    """Return True if records that are not equal would be printed as if they were: their values begin alike."""
+    if difference.kind is not DifferenceKind.CONTENT:
+        return False
+    shown = {holding.group: holding.sample for holding in difference.holdings if holding.group is not None}
+    return len(set(shown.values())) < len(shown)
+
+
+def _ruled(ruling: Ruling) -> Text:
+    style = {Law.FORBIDDEN: "red", Law.UNKNOWN: "yellow", Law.LAWFUL: ""}[ruling.law]
+    return Text(f"    {_span(ruling.first, ruling.end)}: {_LAWS[ruling.law]}: {ruling.why}", style=style)
 
 
 def _more(what: str, found: Sequence[T]) -> Iterator[Text]:
@@ -209,7 +250,8 @@ def _summary(counts: _Counts, verdict: Verdict, unreadable: int) -> Text:
     invalid, unknown = verdicts.count(Verdict.INVALID), verdicts.count(Verdict.UNKNOWN)
     total = f"of {len(verdicts)} partitions"
     if invalid:
-        return Text(f"{invalid} {total} disagree or contradict themselves", style="bold red")
+        lawful = f"; in {counts.lawful} of them all of it is lawful" if counts.lawful else ""
+        return Text(f"{invalid} {total} disagree or contradict themselves{lawful}", style="bold red")
     if verdict is Verdict.UNKNOWN:
         directories = f"; {unreadable} directories could not be read" if unreadable else ""
         text = f"{unknown} {total} could not be read whole; nothing that was read differs{directories}"

@@ -9,6 +9,9 @@ from targets.broker.core.state import ASK_OPS_MAX, ASKS_TOGETHER_MAX, DELETES_TO
 from targets.broker.files import KEPT_BACK
 from targets.broker.inbound import ITEMS_MAX, TURN_REQUESTS_MAX, WORK_MAX
 from targets.broker.limits import ROWS, Limits
+from targets.broker.log import checkpoint
+from targets.broker.log.beneath import NAMES_MAX
+from targets.broker.log.names import BASE_OFFSET_MAX
 
 _UNITS: Final = (("_bytes_max", "bytes"), ("_ms_max", "ms"))
 
@@ -52,6 +55,39 @@ def broker_limits() -> str:
         ),
         "A long poll waits without reading: an append looks at the sizes in the log's index, for those alone who "
         "wait for that partition. Who is woken together and reads the same place shares one read.",
+        *_data_directory(),
+    )
+
+
+def _data_directory() -> tuple[str, ...]:
+    return (
+        "## A strange data directory",
+        "Others may write to a data directory: an operator, another tool, a damaged disk. A start looks at all of "
+        "it before it changes anything, and what it refuses is as it was afterwards. It then ends with one line, "
+        "which names the file, and exit code 1.",
+        "- Only regular files are opened, through no link: a link, a FIFO, a socket, a device or a directory in "
+        "the place of one of the broker's files is refused, as is anything but a directory in the place of a "
+        "partition. The same holds for each file that is opened, made or renamed later, and a broker that meets "
+        "such a name then ends. `data_dir` itself may be a link. Hard links are files like any other.\n"
+        "- Names that are not the broker's are left alone, whatever has them: `lost+found`, what Apache Kafka has "
+        "beside a segment, a directory whose name Kafka does not allow for a partition (the log says so).\n"
+        "- Refused is what is larger than any of the broker's own:",
+        markdown.table(
+            ("what", "at most"),
+            (
+                ("names of a directory", f"{NAMES_MAX:,}"),
+                ("bytes of a checkpoint", f"{checkpoint.BYTES_MAX:,}"),
+                ("entries of a checkpoint of the data directory", f"{checkpoint.ENTRIES_MAX:,}"),
+                ("entries of a `leader-epoch-checkpoint`", f"{checkpoint.EPOCHS_MAX:,}"),
+                ("bytes of a `partition.metadata`", f"{checkpoint.TOPIC_ID_BYTES_MAX:,}"),
+                ("the offset in the name of a segment", f"{BASE_OFFSET_MAX:,}"),
+            ),
+        ),
+        "- A checkpoint of a sane size with other contents than Kafka's, or with a number that Kafka cannot have "
+        "(an offset of more than 64 bits, a negative epoch), is unreadable: the broker starts without it "
+        "(KAFKA-16541), and says so in its log and in the history.\n"
+        "- Segments are read header by header, and checksums are computed piece by piece: a sparse file or a "
+        "batch of 2 GB takes time but no memory.",
     )
 
 

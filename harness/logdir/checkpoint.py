@@ -29,6 +29,11 @@ LOG_STARTS: Final = "log-start-offset-checkpoint"
 CLEANED: Final = "cleaner-offset-checkpoint"
 TOPIC_ID: Final = "partition.metadata"
 
+# An offset and a count; an epoch and a partition. Kafka writes none of them below 0.
+_LONG: Final = range(2**63)
+_INT: Final = range(2**31)
+_DIGITS_MAX: Final = 20
+
 
 class CheckpointError(ValueError):
     """A checkpoint file does not have Kafka's format; the text names the file and the line."""
@@ -45,7 +50,7 @@ def read_epochs(folder: Folder) -> tuple[tuple[int, int], ...] | None:
     lines = _entries(folder, LEADER_EPOCHS, fields=2, entries_max=limits.EPOCHS_MAX)
     if lines is None:
         return None
-    return tuple((_number(LEADER_EPOCHS, epoch), _number(LEADER_EPOCHS, start)) for epoch, start in lines)
+    return tuple((_number(LEADER_EPOCHS, epoch, _INT), _number(LEADER_EPOCHS, start)) for epoch, start in lines)
 
 
 def read_offsets(folder: Folder, name: str) -> Mapping[tuple[str, int], int]:
@@ -58,7 +63,7 @@ def read_offsets(folder: Folder, name: str) -> Mapping[tuple[str, int], int]:
     """
     found: dict[tuple[str, int], int] = {}
     for topic, number, offset in _entries(folder, name, fields=3, entries_max=limits.CHECKPOINT_ENTRIES_MAX) or ():
-        found.setdefault((topic, _number(name, number)), _number(name, offset))
+        found.setdefault((topic, _number(name, number, _INT)), _number(name, offset))
     return found
 
 
@@ -74,8 +79,9 @@ def read_topic_id(folder: Folder) -> str | None:
     if lines is None:
         return None
     found = dict(line.partition(": ")[::2] for line in lines)
-    if not found.get("topic_id"):
-        raise CheckpointError(f"{TOPIC_ID}: '{shown(' '.join(lines[:2]))}'; expected a line `topic_id: ID`")
+    if found.get("version") != "0" or not found.get("topic_id"):
+        text = f"'{shown(' '.join(lines[:2]))}'; expected `version: 0` and a line `topic_id: ID`"
+        raise CheckpointError(f"{TOPIC_ID}: {text}")
     return found["topic_id"]
 
 
@@ -97,17 +103,22 @@ def _lines(folder: Folder, name: str, *, lines_max: int) -> list[str] | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CheckpointError(f"{name}: {error}; expected a checkpoint's text") from error
-    return text.removesuffix("\n").split("\n") if text else []
+    return text.split("\n") if text else []
 
 
 def _entries(folder: Folder, name: str, *, fields: int, entries_max: int) -> list[list[str]] | None:
     lines = _lines(folder, name, lines_max=entries_max + 2)
-    if lines is None or len(lines) < 2:
+    if not lines:
         return None if lines is None else []
     if lines[0].strip() != "0":
         raise CheckpointError(f"{name}, line 1: version is '{shown(lines[0])}'; expected '0'")
+    if len(lines) < 3 and not lines[-1]:
+        return []  # as Kafka: a file that ends before its count has no entries
+    if rest := lines.pop():
+        # Cut in its last number, 14 would be read as 1.
+        raise CheckpointError(f"{name}: '{shown(rest)}' at its end; expected an end of the line")
     count = _number(name, lines[1])
-    entries = [line.split() for line in lines[2:] if line.strip()]
+    entries = [line.split() for line in lines[2:]]
     for index, entry in enumerate(entries):
         if len(entry) != fields:
             raise CheckpointError(f"{name}, entry {index}: '{shown(' '.join(entry))}'; expected {fields} fields")
@@ -116,12 +127,11 @@ def _entries(folder: Folder, name: str, *, fields: int, entries_max: int) -> lis
     return entries
 
 
-def _number(name: str, text: str) -> int:
-    """Return a number of 64 bits: Kafka writes no larger one, and Python does not print one of any length."""
-    try:
-        number = int(text)
-    except ValueError as error:
-        raise CheckpointError(f"{name}: '{shown(text)}'; expected a whole number") from error
-    if not -(2**63) <= number < 2**63:
-        raise CheckpointError(f"{name}: '{shown(text)}'; expected a number of 64 bits")
+def _number(name: str, text: str, numbers: range = _LONG) -> int:
+    """Return a number that Kafka writes; Python does not print one of any length."""
+    if len(text) > _DIGITS_MAX or not (text.isascii() and text.removeprefix("-").isdecimal()):
+        raise CheckpointError(f"{name}: '{shown(text)}'; expected a whole number")
+    number = int(text)
+    if number not in numbers:
+        raise CheckpointError(f"{name}: '{shown(text)}'; expected a number from 0 to {numbers[-1]}")
     return number

@@ -18,6 +18,7 @@ from typing import Final
 from harness import limits
 from harness.logdir.data import DataFolder
 from harness.logdir.graph import Fork, fork_points, graph_of
+from harness.logdir.lawful import Law, of_difference, of_note, overall
 from harness.logdir.lineage import Behind, Difference, LineageSegment, Track, behind, differences, holes, joined
 from harness.logdir.names import shown
 from harness.logdir.reading import BatchSeen
@@ -62,6 +63,19 @@ class Comparison:
     behind: tuple[Behind, ...]
     forks: tuple[Fork, ...]
     incomparable: str = ""
+
+    @property
+    def high_watermarks(self) -> dict[str, int | None]:
+        """By replica, as their checkpoints have them; None where it is not known."""
+        return {label: replica.log.high_watermark for label, replica in self.replicas.items()}
+
+    @property
+    def law(self) -> Law:
+        """Whether the protocol allows all that was found, of copies from different moments."""
+        marks = self.high_watermarks
+        found = [ruling for difference in self.differences for ruling in of_difference(difference, marks)]
+        found += [of_note(note) for replica in self.replicas.values() for note in replica.notes]
+        return overall(found)
 
     @property
     def verdict(self) -> Verdict:
@@ -126,7 +140,7 @@ class _Stream:
                 return
             waiting += max(1, len(batch.records))
             self._checks.add(batch, start=self.scan.start)
-            self._untracked.append(replace(batch, records=()))
+            self._untracked.append(replace(batch, records=(), about=()))
             if first is None or batch.end > first:
                 self._pending.append(batch)
             found = max(len(self._track.segments), len(self._checks.order), len(self._holes))
@@ -163,8 +177,10 @@ def _cut(batches: Sequence[BatchSeen], first: int | None, end: int | None) -> li
         if (base, stop) == (batch.base, batch.end):
             found.append(batch)
         elif base < stop:
-            records = tuple(record for record in batch.records if base <= record[0] < stop)
-            found.append(replace(batch, base=base, last=stop - 1, records=records))
+            kept = [place for place, record in enumerate(batch.records) if base <= record[0] < stop]
+            records = tuple(batch.records[place] for place in kept)
+            about = tuple(batch.about[place] for place in kept) if batch.about else ()
+            found.append(replace(batch, base=base, last=stop - 1, records=records, about=about))
     return found
 
 

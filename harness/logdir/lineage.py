@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -54,12 +54,14 @@ class Holding:
         group: Equal for the replicas of a difference that agree with each other; None for a hole.
         epochs: Leader epochs of the records, rising.
         sample: The first SAMPLE_MAX values as text.
+        about: Of each of these records all but its value.
     """
 
     replica: str
     group: int | None
     epochs: tuple[int, ...] = ()
     sample: tuple[str | None, ...] = ()
+    about: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,7 @@ class _Held(NamedTuple):
     digest: str
     epoch: int
     value: str | None
+    about: str
 
 
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
@@ -195,6 +198,7 @@ def joined(found: Sequence[Difference], more: Sequence[Difference]) -> list[Diff
             group=one.group,
             epochs=tuple(sorted({*one.epochs, *other.epochs})),
             sample=(*one.sample, *other.sample)[:SAMPLE_MAX],
+            about=(*one.about, *other.about)[:SAMPLE_MAX],
         )
         for one, other in zip(last.holdings, first.holdings, strict=True)
     )
@@ -222,12 +226,13 @@ def _held(log: ReplicaLog) -> dict[int, _Held]:
     """Return the record at each offset; if two batches have the same offset, join their digests."""
     found: dict[int, _Held] = {}
     for batch in log.batches:
-        for offset, digest, value in batch.records:
+        told = batch.about or ("",) * len(batch.records)
+        for (offset, digest, value), about in zip(batch.records, told, strict=True):
             if offset < log.log_start_offset:
                 continue
             twin = found.get(offset)
             both = digest if twin is None else f"{twin.digest}+{digest}"
-            found[offset] = _Held(both, batch.epoch, value)
+            found[offset] = _Held(both, batch.epoch, value, about)
     return found
 
 
@@ -280,6 +285,7 @@ def _difference(
                 group=group,
                 epochs=tuple(sorted({each.epoch for each in has})),
                 sample=tuple(each.value for each in has[:SAMPLE_MAX]),
+                about=tuple(each.about for each in has[:SAMPLE_MAX] if each.about),
             )
         )
     return Difference(kind=kind, first=first, end=end, holdings=tuple(holdings))

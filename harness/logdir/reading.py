@@ -44,6 +44,7 @@ class BatchSeen:
         control: True for a transaction marker, which no client wrote or reads; its value names its kind, such as
             `commit marker`.
         unopened: Why the records could not be read; "" if they could.
+        about: Of each record all but its value, for a comparison; () where values are kept whole.
     """
 
     base: int
@@ -58,6 +59,7 @@ class BatchSeen:
     problem: str = ""
     control: bool = False
     unopened: str = ""
+    about: tuple[str, ...] = ()
 
     @property
     def end(self) -> int:
@@ -229,13 +231,17 @@ def _note_stop(found: Findings, name: str, stop: Stop, source: FileSource, follo
 def _seen(header: Header, segment: str, value_characters_max: int | None) -> BatchSeen:
     """Read a batch's records; return the batch without records if they cannot be read."""
     records: list[tuple[int, str, str | None]] = []
+    about: list[str] = []
     unopened = ""
     try:
         for record in iterate(header):
             text = record.marker_text if header.control else record.beginning(value_characters_max)
             records.append((record.offset, record.digest, text))
+            if value_characters_max is not None:
+                about.append(record.about(value_characters_max))
     except (CodecError, RecordError) as error:
         records.clear()
+        about.clear()
         unopened = str(error)
     return BatchSeen(
         base=header.base_offset,
@@ -250,4 +256,5 @@ def _seen(header: Header, segment: str, value_characters_max: int | None) -> Bat
         problem=header.problem,
         control=header.control,
         unopened=unopened,
+        about=tuple(about),
     )

@@ -26,6 +26,7 @@ NO_TIMESTAMP: Final = -1
 # Source: Apache Kafka, ControlRecordType.java.
 _MARKERS: Final = {0: "abort", 1: "commit"}
 _NULL: Final = struct.pack(">i", -1)
+_HEADERS_SHOWN: Final = 3
 
 
 class RecordError(ValueError):
@@ -77,6 +78,15 @@ class Record:
         text = _text(cut[: len(cut) - _cut_bytes(cut)] if len(cut) < len(value) else cut)
         return text if len(text) <= characters_max else f"{text[:characters_max]}…"
 
+    def about(self, characters_max: int) -> str:
+        """Return all but the value, each part no longer than that: what differs if two values look alike."""
+        headers = b", ".join(b"%b=%b" % (name, content or b"") for name, content in self.headers[:_HEADERS_SHOWN])
+        size = "null" if self.value is None else f"{len(self.value)} bytes"
+        return (
+            f"key {_beginning(self.key, characters_max)}, timestamp {self.timestamp}, value {size}, "
+            f"headers {_beginning(headers or None, characters_max)}, digest {self.digest}"
+        )
+
     @property
     def marker_text(self) -> str:
         """The kind of a control batch's record, from its key: a commit, an abort, or another marker."""
@@ -89,6 +99,13 @@ def sent_digest(value: str, timestamp: int = NO_TIMESTAMP) -> str:
     headers = tuple((name.encode(), text) for name, text in headers_of(value))
     sent = Record(offset=0, timestamp=timestamp, key=key_bytes(value), value=value_bytes(value), headers=headers)
     return sent.digest
+
+
+def _beginning(part: bytes | None, characters_max: int) -> str:
+    if part is None:
+        return "none"
+    text = part[:characters_max].decode("utf-8", "backslashreplace")
+    return f"{text!r}{'…' * (len(part) > characters_max)}"
 
 
 def _text(value: bytes) -> str:

@@ -23,12 +23,18 @@ from harness.model import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One finding about one replica, for the offsets [first, end); kind None: a remark that proves no anomaly."""
+    """
+    One finding about one replica, for the offsets [first, end); kind None: a remark that proves no anomaly.
+
+    Attributes:
+        after_crash: A loss of unflushed writes leaves this, until the replica's broker has recovered it.
+    """
 
     kind: Kind | None
     first: int
     end: int
     text: str
+    after_crash: bool = False
 
 
 def notes(log: ReplicaLog) -> tuple[Note, ...]:
@@ -137,7 +143,8 @@ class Checks:
         beyond = None if any(stop is None for _, stop in log.unread) else Kind.CHECKPOINT
         for index, (epoch, start) in enumerate(self._epochs):
             if start > log.log_end_offset:
-                yield _entry(epoch, start, f"lies beyond the log's end {log.log_end_offset}", kind=beyond)
+                text = f"lies beyond the log's end {log.log_end_offset}"
+                yield _entry(epoch, start, text, kind=beyond, after_crash=True)
             if index in self._against:
                 yield self._against[index]
 
@@ -145,7 +152,7 @@ class Checks:
 def _high_watermark(log: ReplicaLog) -> Iterator[Note]:
     if log.high_watermark is not None and log.high_watermark > log.log_end_offset:
         text = f"its high watermark checkpoint {log.high_watermark} lies beyond its end: a tail was lost or cut"
-        yield Note(kind=None, first=log.log_end_offset, end=log.high_watermark, text=text)
+        yield Note(kind=None, first=log.log_end_offset, end=log.high_watermark, text=text, after_crash=True)
 
 
 def _remarks(log: ReplicaLog) -> Iterator[Note]:
@@ -158,5 +165,8 @@ def _note(kind: Kind, batch: BatchSeen, text: str) -> Note:
     return Note(kind=kind, first=batch.base, end=batch.end, text=f"{where}: {text}")
 
 
-def _entry(epoch: int, start: int, text: str, *, kind: Kind | None = Kind.CHECKPOINT) -> Note:
-    return Note(kind=kind, first=start, end=start, text=f"checkpoint entry ({epoch}, {start}): {text}")
+def _entry(
+    epoch: int, start: int, text: str, *, kind: Kind | None = Kind.CHECKPOINT, after_crash: bool = False
+) -> Note:
+    text = f"checkpoint entry ({epoch}, {start}): {text}"
+    return Note(kind=kind, first=start, end=start, text=text, after_crash=after_crash)

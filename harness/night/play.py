@@ -241,7 +241,7 @@ class _RealUnit:
         most = UNKNOWN_KEPT_MAX if result.verdict <= Verdict.UNKNOWN else VIOLATIONS_KEPT_MAX
         if self.kept[result.verdict.name] > most:
             return Finding.of(result, kept=f"{most} of this unit are", brief=True)
-        if mounts.mounts_below(run.path.absolute()):
+        if mounts.mounts_below(run.path):
             return Finding.of(result, kept=f"a filesystem of it is still mounted in {run.path}")
         kept = run.failure
         if not run.failure and (run.path / "nodes").is_dir():

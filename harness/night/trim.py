@@ -69,7 +69,7 @@ class Shelf:
 
         One in which a filesystem is still mounted stays where it is: the next run takes that down.
         """
-        if mounts.mounts_below(run.path.absolute()):
+        if mounts.mounts_below(run.path):
             return False
         if place.startswith(PASSED):
             _trim(run.path)
@@ -84,7 +84,7 @@ class Shelf:
 
     def drop(self, path: Path) -> None:
         """Delete a folder of this night, but none in which a filesystem is still mounted."""
-        if not mounts.mounts_below(path.absolute()):
+        if not mounts.mounts_below(path):
             shutil.rmtree(path, ignore_errors=True)
 
     def clear(self) -> None:

@@ -102,7 +102,7 @@ def _is_kept(result: RunResult, tally: Tally) -> bool:
 
 def discard(run: Run) -> None:
     """Delete a run's folder, but none in which a filesystem is still mounted: the next run takes that down."""
-    if not mounts.mounts_below(run.path.absolute()):
+    if not mounts.mounts_below(run.path):
         shutil.rmtree(run.path, ignore_errors=bool(run.failure))
 
 

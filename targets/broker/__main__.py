@@ -18,6 +18,7 @@ sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 
 from targets.broker.config import ConfigError, load  # noqa: E402
 from targets.broker.driver import Driver  # noqa: E402
+from targets.broker.log.beneath import RefusedError  # noqa: E402
 from targets.broker.log.lock import DataDirTakenError, held  # noqa: E402
 from targets.broker.serving import serve  # noqa: E402
 
@@ -57,11 +58,12 @@ def main() -> int:
     try:
         with held(settings.data_dir):
             return asyncio.run(serve(Driver(config, settings)))
-    except DataDirTakenError as error:
+    except (DataDirTakenError, RefusedError) as error:
         log.error("ended: %s", error)
         return 1
     except OSError as error:
-        log.error("ended: %r", error)
+        # With the file, which its repr lacks.
+        log.error("ended: %s: %s", type(error).__name__, error)
         return 1
 
 

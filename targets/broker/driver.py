@@ -151,6 +151,7 @@ class Driver:
         )
         self._data = opened.data
         for note in opened.notes:
+            log.warning("%s", note)
             self._witness.emit("note", {"text": note})
         coordination = Coordination(
             self._settings.zookeeper,

@@ -127,14 +127,14 @@ def test_loop_goes_on_while_a_directory_is_removed_and_who_closes_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, gate = threading.Event(), threading.Event()
-    real = deletion.shutil.rmtree
+    real = deletion.remove_directory
 
-    def rmtree(path: Path) -> None:
+    def remove(path: Path) -> None:
         entered.set()
         assert gate.wait(30)
         real(path)
 
-    monkeypatch.setattr(deletion.shutil, "rmtree", rmtree)
+    monkeypatch.setattr(deletion, "remove_directory", remove)
     doomed = tmp_path / "t-0.0-delete"
     doomed.mkdir()
 

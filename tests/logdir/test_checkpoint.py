@@ -11,10 +11,12 @@ from typing import TypeVar
 import pytest
 
 from harness.beneath import Folder
+from harness.cli.main import main
 from harness.logdir import checkpoint
 from harness.logdir.checkpoint import CheckpointError, read_epochs, read_offsets, read_topic_id
 from harness.logdir.scan import scan_partition
 from harness.logdir.source import FileSource
+from harness.model import EXIT_CODES
 from tests.kafka_release import DATA
 from tests.logdir.build import batch, partition
 
@@ -35,8 +37,7 @@ def test_read_epochs_gives_the_entries_in_file_order(tmp_path: Path) -> None:
 def test_read_epochs_gives_none_without_a_file_and_nothing_from_an_empty_one(tmp_path: Path) -> None:
     path = tmp_path / "leader-epoch-checkpoint"
     assert read(read_epochs, tmp_path) is None
-    # The zeros are a file whose length survived a power loss and whose bytes did not: one line, so no entries.
-    for text in ("", "0\n", "\0" * 9):
+    for text in ("", "0\n", "0\n0\n"):
         path.write_text(text)
         assert () == read(read_epochs, tmp_path)
 
@@ -50,9 +51,30 @@ def test_read_epochs_gives_none_without_a_file_and_nothing_from_an_empty_one(tmp
         (b"0\n1\n0 0 0\n", "entry 0: '0 0 0'; expected 2 fields"),
         (b"0\n1\n0 x\n", "'x'; expected a whole number"),
         (b"0\nmany\n0 0\n", "'many'; expected a whole number"),
-        (b"0\n1\n0 9223372036854775808\n", "'9223372036854775808'; expected a number of 64 bits"),
-        (b"0\n1\n0 " + b"9" * 4_000 + b"\n", "'9{300}…'; expected a number of 64 bits"),
-        (b"0\n1\n0 " + b"9" * 5_000 + b"\n", "'9{300}…'; expected a whole number"),
+        (
+            b"0\n1\n0 9223372036854775808\n",
+            "'9223372036854775808'; expected a number from 0 to 9223372036854775807",
+        ),
+        (b"0\n1\n2147483648 0\n", "'2147483648'; expected a number from 0 to 2147483647"),
+        (b"0\n1\n0 " + b"9" * 100_000 + b"\n", "'9{300}…'; expected a whole number"),
+        (b"0\n1\n0 -4\n", "'-4'; expected a number from 0 to"),
+        (b"0\n1\n-1 0\n", "'-1'; expected a number from 0 to"),
+        (b"0\n-1\n", "'-1'; expected a number from 0 to"),
+        (b"0\n1\n0 +4\n", r"'\+4'; expected a whole number"),
+        (b"0\n1\n0 1_0\n", "'1_0'; expected a whole number"),
+        ("0\n1\n0 ٣\n".encode(), "'٣'; expected a whole number"),
+        (bytes(64), "line 1: version is '.*'; expected '0'"),
+        (bytes(64) + b"\n0\n", "line 1: version is '.*'; expected '0'"),
+        (b"0\n" + bytes(62), "at its end; expected an end of the line"),
+        (b"0\n0\n" + bytes(60), "at its end; expected an end of the line"),
+        (b"0\n0\n" + bytes(59) + b"\n", "entry 0: .* expected 2 fields"),
+        (b"0\n1\n" + bytes(64) + b"\n", "entry 0: .* expected 2 fields"),
+        (b"0\n1\n0 0\nx\n", "entry 1: 'x'; expected 2 fields"),
+        (b"0\n1\n0 0\n\n", "entry 1: ''; expected 2 fields"),
+        (b"0\n1\n0 1", "'0 1' at its end; expected an end of the line"),
+        (b"0\n1", "'1' at its end; expected an end of the line"),
+        (b"\n", "version is ''; expected '0'"),
+        (b"00\n0\n", "version is '00'; expected '0'"),
         (b"0\n\xff\n", "expected a checkpoint's text"),
     ],
 )
@@ -61,6 +83,44 @@ def test_read_epochs_refuses_the_file_when_kafka_would(tmp_path: Path, text: byt
     path.write_bytes(text)
     with pytest.raises(CheckpointError, match=says):
         read(read_epochs, tmp_path)
+
+
+# With a topic where the other file has none; each is a partition's own line, or a stranger's.
+OFFSETS = (
+    (bytes(64), "version is '.*'; expected '0'"),
+    (b"1\n1\nt 0 1\n", "version is '1'; expected '0'"),
+    (b"0\n2\nt 0 1\n", "1 entries; its line 2 says 2"),
+    (b"0\n1\nt 0 -1\n", "'-1'; expected a number from 0 to"),
+    (b"0\n1\nt -1 0\n", "'-1'; expected a number from 0 to 2147483647"),
+    (b"0\n1\nt 0 9223372036854775808\n", "expected a number from 0 to"),
+    (b"0\n1\nt 9223372036854775808 0\n", "expected a number from 0 to"),
+    (b"0\n1\nt 0 " + b"9" * 100_000 + b"\n", "expected a whole number"),
+    (b"0\n1\nt 0 1\n" + bytes(9), "at its end; expected an end of the line"),
+    (b"0\n1\nt 0 1\njunk\n", "entry 1: 'junk'; expected 3 fields"),
+)
+
+
+@pytest.mark.parametrize("name", [checkpoint.HIGH_WATERMARKS, checkpoint.LOG_STARTS, checkpoint.CLEANED])
+@pytest.mark.parametrize(("text", "says"), OFFSETS)
+def test_checkpoint_of_offsets_that_kafka_would_not_write_makes_its_replica_unreadable(
+    tmp_path: Path, name: str, text: bytes, says: str
+) -> None:
+    directory = partition(tmp_path, batch(0, "a"), epochs=[(0, 0)])
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(CheckpointError, match=f"{name}.*{says}"):
+        read(read_offsets, tmp_path, name)
+    (problem,) = scan_partition(directory).problems
+    assert problem.startswith(name)
+
+
+@pytest.mark.parametrize(("text", "code"), [(bytes(64), "unknown"), (b"0\n1\n0 -4\n", "unknown")])
+def test_epoch_checkpoint_that_cannot_be_read_is_no_contradiction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes, code: str
+) -> None:
+    directory = partition(tmp_path, batch(0, "a", epoch=1))
+    (directory / checkpoint.LEADER_EPOCHS).write_bytes(text)
+    assert EXIT_CODES[code] == main(["lineage", str(directory)])
+    assert "not read: leader-epoch-checkpoint" in capsys.readouterr().out
 
 
 def test_checkpoint_of_a_million_entries_is_refused_unread(tmp_path: Path) -> None:
@@ -120,7 +180,18 @@ def test_read_topic_id_gives_what_apache_kafka_wrote_and_none_without_a_file(tmp
     assert read(read_topic_id, tmp_path) is None
 
 
-@pytest.mark.parametrize("content", [b"", b"version: 0\n", b"version: 0\ntopic_id: \n", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"version: 0\n",
+        b"version: 0\ntopic_id: \n",
+        b"\xff\xfe",
+        b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n",
+        b"topic_id: AAAAAAAAAAAAAAAAAAAAAQ\n",
+        bytes(64),
+    ],
+)
 def test_read_topic_id_refuses_a_file_without_one(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "partition.metadata"
     path.write_bytes(content)

@@ -15,7 +15,7 @@ from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import DataDir, FileLog, open_data_dir
 from targets.broker.log.batch import batch_of, build, parse_header
-from targets.broker.log.segment import segment_offsets
+from targets.broker.log.names import segment_offsets
 from targets.simulator.disk import SimDisk
 from targets.simulator.log import SimLog
 from targets.simulator.records import make_batch, placed

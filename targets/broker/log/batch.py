@@ -40,10 +40,11 @@ TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 # The base timestamp is when tombstones may go (KIP-534); those of records count from it all the same.
 DELETE_HORIZON: Final = 0x40
+# The first byte that a batch's checksum covers.
+CRC_FROM: Final = 21
 
 _CRC: Final = struct.Struct(">I")
 _CRC_AT: Final = 17
-_CRC_FROM: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
 _PRODUCER_AT: Final = 43
 
@@ -150,7 +151,7 @@ def examine(head: Payload, room: int) -> Header | Damage:
 
 def crc_of(batch: Payload) -> int:
     """Compute the CRC-32C of a whole batch, over all bytes that its header's CRC covers."""
-    return int(crc32c(memoryview(batch)[_CRC_FROM:]))
+    return int(crc32c(memoryview(batch)[CRC_FROM:]))
 
 
 def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:

@@ -3,6 +3,8 @@ Kafka's checkpoint files: version, count, entries; and partition.metadata. They 
 
 A write goes to `<name>.tmp`, then fsync, atomic rename, fsync of the directory. Without `flush` both fsyncs are
 left out, so that a power loss may restore the older file.
+Who else writes them may write anything: a file that is longer than any of ours is refused before it is read, and a
+number that Kafka cannot have makes it unreadable (docs/limits.md).
 Source:  Kafka, CheckpointFile, PartitionMetadataFile; KAFKA-16541 (a file renamed before it was flushed can be
          damaged by a crash).
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.log.beneath import Folder, RefusedError, open_file, unlink
 
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
@@ -27,10 +30,21 @@ TOPIC_ID_FILE: Final = "partition.metadata"
 CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 TEMPORARY_SUFFIX: Final = ".tmp"
 
+# What is read of a file: far above what any of ours has, with a line for each partition or for each epoch.
+BYTES_MAX: Final = 64 * 1024 * 1024
+ENTRIES_MAX: Final = 1_000_000
+EPOCHS_MAX: Final = 100_000
+TOPIC_ID_BYTES_MAX: Final = 4 * 1024
+# Kafka's numbers: an offset, which some of its files have as -1; an epoch and a partition.
+OFFSETS: Final = range(-(2**63), 2**63)
+KNOWN_OFFSETS: Final = range(2**63)
+INTS: Final = range(2**31)
+
 _VERSION: Final = "0"
 # Kafka's ids have 128 bits, the last 64 of which are a topic's here: the czxid of its node.
 _UUID_BYTES: Final = 16
 _TOPIC_ID_MAX: Final = 2**63 - 1
+_DIGITS_MAX: Final = 20
 
 
 class CheckpointError(Exception):
@@ -43,9 +57,11 @@ def read_epochs(path: Path) -> tuple[tuple[int, int], ...]:
 
     Raises:
         CheckpointError: the content is damaged.
+        RefusedError: it is no regular file, or longer than any of ours.
         OSError: from the disk.
     """
-    return tuple((int(epoch), int(start)) for epoch, start in _read(path, numbers=(0, 1), width=2))
+    found = _read(path, numbers={0: INTS, 1: KNOWN_OFFSETS}, width=2, entries_max=EPOCHS_MAX)
+    return tuple((int(epoch), int(start)) for epoch, start in found)
 
 
 def write_epochs(path: Path, entries: Sequence[tuple[int, int]], *, flush: bool) -> int:
@@ -59,11 +75,14 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
 
     Raises:
         CheckpointError: the content is damaged.
+        RefusedError: it is no regular file, or longer than any of ours.
         OSError: from the disk.
     """
     return {
         TopicPartition(topic, int(partition)): int(offset)
-        for topic, partition, offset in _read(path, numbers=(1, 2), width=3)
+        for topic, partition, offset in _read(
+            path, numbers={1: INTS, 2: OFFSETS}, width=3, entries_max=ENTRIES_MAX
+        )
     }
 
 
@@ -79,10 +98,12 @@ def read_topic_id(path: Path) -> int:
 
     Raises:
         CheckpointError: the content is damaged.
+        RefusedError: it is no regular file, or longer than any of ours.
         OSError: from the disk.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        with Folder(path.parent) as folder:
+            text = folder.read(path.name, TOPIC_ID_BYTES_MAX).decode("utf-8")
     except FileNotFoundError:
         return NO_TOPIC_ID
     except UnicodeDecodeError as error:
@@ -106,7 +127,7 @@ def write_topic_id(path: Path, topic_id: int) -> int:
         The file's length in bytes.
     """
     if topic_id == NO_TOPIC_ID:
-        path.unlink(missing_ok=True)
+        unlink(path, missing_ok=True)
         sync_directory(path.parent)
         return 0
     text = urlsafe_b64encode(topic_id.to_bytes(_UUID_BYTES, "big")).rstrip(b"=").decode()
@@ -115,7 +136,7 @@ def write_topic_id(path: Path, topic_id: int) -> int:
 
 def sync_file(path: Path) -> int:
     """Make an existing file durable; return its length in bytes."""
-    fd = os.open(path, os.O_RDONLY)
+    fd = open_file(path, os.O_RDONLY)
     try:
         os.fsync(fd)
         return os.fstat(fd).st_size
@@ -125,18 +146,22 @@ def sync_file(path: Path) -> int:
 
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    with Folder(path) as folder:
+        folder.sync()
 
 
-def _read(path: Path, *, numbers: tuple[int, ...], width: int) -> list[list[str]]:
+def _read(path: Path, *, numbers: Mapping[int, range], width: int, entries_max: int) -> list[list[str]]:
+    """Return the fields of each entry; `numbers` says of some of them which numbers they may have."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        with Folder(path.parent) as folder:
+            data = folder.read(path.name, BYTES_MAX)
     except FileNotFoundError:
         return []
+    lines_read = data.count(b"\n")
+    if lines_read > entries_max + 2:
+        raise RefusedError(path, f"{lines_read} lines; expected at most {entries_max + 2}")
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CheckpointError(f"{path.name}: {error}; expected text") from error
     lines = text.splitlines()
@@ -147,13 +172,15 @@ def _read(path: Path, *, numbers: tuple[int, ...], width: int) -> list[list[str]
         return []
     if lines[0].strip() != _VERSION:
         raise CheckpointError(f"{path.name}: version {lines[0][:40]!r}; expected {_VERSION!r}")
-    if not _is_number(lines[1].strip()):
+    if not _is_number(lines[1].strip(), INTS):
         raise CheckpointError(f"{path.name} line 2: count {lines[1][:40]!r}; expected a number")
     entries = [line.split() for line in lines[2:]]
     for number, entry in enumerate(entries, start=3):
-        if len(entry) != width or not all(_is_number(entry[at]) for at in numbers):
+        if len(entry) != width or not all(_is_number(entry[at], of) for at, of in numbers.items()):
             line = lines[number - 1][:80]
-            raise CheckpointError(f"{path.name} line {number}: {line!r}; expected {width} fields")
+            raise CheckpointError(
+                f"{path.name} line {number}: {line!r}; expected {width} fields, numbers of Kafka's"
+            )
     if len(entries) != int(lines[1]):
         raise CheckpointError(f"{path.name}: {len(entries)} entries; expected {int(lines[1])} as line 2 says")
     if not text.endswith("\n"):
@@ -162,8 +189,9 @@ def _read(path: Path, *, numbers: tuple[int, ...], width: int) -> list[list[str]
     return entries
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.removeprefix("-").isdecimal()
+def _is_number(text: str, of: range) -> bool:
+    # Python reads no number of any length, and Kafka writes none of more than 20 characters.
+    return len(text) <= _DIGITS_MAX and text.isascii() and text.removeprefix("-").isdecimal() and int(text) in of
 
 
 def _write(path: Path, entries: Iterable[str], *, flush: bool) -> int:
@@ -173,18 +201,19 @@ def _write(path: Path, entries: Iterable[str], *, flush: bool) -> int:
 
 def _replace(path: Path, lines: Sequence[str], *, flush: bool) -> int:
     content = "".join(f"{line}\n" for line in lines).encode("utf-8")
-    # By descriptor: a failover replaces thousands of these, and a file object costs as much as its write.
-    temporary = f"{path}{TEMPORARY_SUFFIX}"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    try:
-        _write_all(fd, content)
+    temporary = f"{path.name}{TEMPORARY_SUFFIX}"
+    with Folder(path.parent) as folder:
+        # By descriptor: a failover replaces thousands of these, and a file object costs as much as its write.
+        fd = folder.create(temporary)
+        try:
+            _write_all(fd, content)
+            if flush:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        folder.rename(temporary, path.name)
         if flush:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.replace(temporary, path)
-    if flush:
-        sync_directory(path.parent)
+            folder.sync()
     return len(content)
 
 

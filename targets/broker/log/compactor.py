@@ -29,8 +29,9 @@ from targets.broker.core.sequences import Sequences
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import HEADER_BYTES
+from targets.broker.log.beneath import open_file, rename, unlink
 from targets.broker.log.cleaner import Newest, clean
-from targets.broker.log.cleanings import CLEANED, SWAP, cleaning_name
+from targets.broker.log.names import CLEANED, SWAP, segment_name
 from targets.broker.log.options import LogOptions
 from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment
@@ -135,27 +136,28 @@ class Compactor:
         last = max((segment.index.last.last_offset for segment in closed if segment.index.last), default=-1)
         writing = _Writing(newest, delay, frozenset(old), last)
         for group in groups(closed, self.options.segment_bytes):
-            path = self._directory / cleaning_name(group[0].base_offset, CLEANED)
+            path = self._directory / segment_name(group[0].base_offset, CLEANED)
+            made = open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             try:
-                with path.open("xb", buffering=0) as file:
+                with open(made, "wb", buffering=0) as file:
                     yield from writing.write(file, group)
                     os.fsync(file.fileno())
                 if len(group) > 1 or writing.changed:
                     self._replace(segments, group, path)
             finally:
-                path.unlink(missing_ok=True)
+                unlink(path, missing_ok=True)
         self._last_batches = newest.last_batches
 
     def _replace(self, segments: list[Segment], group: Sequence[Segment], cleaned: Path) -> None:
         """Put a cleaned file in the place of those that it was made of."""
         first, place = group[0], segments.index(group[0])
-        swap = cleaned.rename(cleaned.with_name(cleaning_name(first.base_offset, SWAP)))
+        swap = rename(cleaned, cleaned.with_name(segment_name(first.base_offset, SWAP)))
         checkpoint.sync_directory(self._directory)
         before = sum(segment.size for segment in group)
         for segment in reversed(group[1:]):
             segment.remove()
         first.close()
-        swap.rename(first.path)
+        rename(swap, first.path)
         checkpoint.sync_directory(self._directory)
         after = segments[place - 1] if place else None
         new = Segment(self._directory, first.base_offset, self.options.files, create=False, after=after)

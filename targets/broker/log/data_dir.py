@@ -9,7 +9,7 @@ Source:  Kafka, LogManager and CheckpointFile.
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
-from targets.broker.log.deletion import DELETED_SUFFIX, NAME_BYTES_MAX, Deletions, Remove, remove_directories
+from targets.broker.log.beneath import Folder, make_data_directory, unlink
+from targets.broker.log.deletion import NAME_BYTES_MAX, Deletions, Remove, remove_directories
 from targets.broker.log.file_log import FileLog
+from targets.broker.log.names import TOPIC
 from targets.broker.log.offsets import Durable, Offsets, replace_offsets
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import SEGMENT_BYTES_DEFAULT, LogOptions
 from targets.broker.log.recovery import Known, open_log
+from targets.broker.log.survey import survey
 from targets.broker.log.together import Together
 
-# Kafka's own rule for topic names; it also keeps a topic name from being a path.
-_TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
-_PARTITION_DIRECTORY: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _UNREADABLE: Final = "{}-unreadable"
 _FILES_OPEN_MAX: Final = Limits().log_files_open_max
 _PRODUCERS_MAX: Final = Limits().producers_max
@@ -93,7 +93,7 @@ class DataDir:
         record: recovery would take the offsets for this log's. Where that one started, an empty log would start
         and end: this goes before the new directory is there. Of an empty log recovery lowers the others itself.
         """
-        if not _TOPIC.fullmatch(tp.topic) or tp.partition < 0:
+        if not TOPIC.fullmatch(tp.topic) or tp.partition < 0:
             raise ValueError(f"partition {tp}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-', not . or ..")
         if len(str(tp)) > NAME_BYTES_MAX:
             raise ValueError(f"partition {tp}: {len(str(tp))} characters; expected at most {NAME_BYTES_MAX}")
@@ -155,8 +155,9 @@ class DataDir:
         starts = {tp: log.moved_start for tp, log in self._live().items()}
         durable.append(self._starts.replace({tp: at for tp, at in starts.items() if at is not None}))
         self.close()
-        (self.path / checkpoint.CLEAN_MARKER).touch()
-        checkpoint.sync_directory(self.path)
+        with Folder(self.path) as folder:
+            os.close(folder.open(checkpoint.CLEAN_MARKER, os.O_WRONLY | os.O_CREAT))
+            folder.sync()
         self._on_durable(checkpoint.CLEAN_MARKER, 0)
         return [*durable, (checkpoint.CLEAN_MARKER, 0)]
 
@@ -258,13 +259,15 @@ def open_data_dir(
         remove: removes the directories of deleted logs, now or later.
 
     Raises:
+        RefusedError: what has the name of one of the broker's files is none of them; nothing was changed.
         OSError: from the disk.
     """
-    path.mkdir(parents=True, exist_ok=True)
+    path = make_data_directory(path)
+    found = survey(path)  # before anything is changed
     clean = _take_marker(path)
-    remove_directories([doomed for doomed in path.glob(f"*{DELETED_SUFFIX}") if doomed.is_dir()])
-    for leftover in path.glob(f"*{checkpoint.TEMPORARY_SUFFIX}"):
-        leftover.unlink()
+    remove_directories(found.doomed)
+    for leftover in found.leftovers:
+        unlink(path / leftover)
     notes: list[str] = []
     high_watermarks = _read(path / checkpoint.HIGH_WATERMARKS_FILE, notes)
     points = _read(path / checkpoint.RECOVERY_POINTS_FILE, notes)
@@ -286,11 +289,11 @@ def open_data_dir(
                 clean=clean,
                 recovery_point=points.get(tp),
                 log_start=max(0, starts.get(tp, 0)),
-                high_watermark=high_watermarks.get(tp, 0),
+                high_watermark=max(0, high_watermarks.get(tp, 0)),
                 clean_to=max(0, clean_to.get(tp, 0)),
                 notes=words,
             )
-            for tp in _partitions(path)
+            for tp in found.partitions
         },
         high_watermarks=high_watermarks,
         points=points,
@@ -307,23 +310,12 @@ def open_data_dir(
 
 
 def _take_marker(path: Path) -> bool:
-    marker = path / checkpoint.CLEAN_MARKER
-    if not marker.exists():
-        return False
-    marker.unlink()
-    checkpoint.sync_directory(path)
-    return True
-
-
-def _partitions(path: Path) -> list[TopicPartition]:
-    found = []
-    for directory in path.iterdir():
-        match = _PARTITION_DIRECTORY.fullmatch(directory.name)
-        if match and directory.is_dir():
-            tp = TopicPartition(match["topic"], int(match["partition"]))
-            if str(tp) == directory.name:
-                found.append(tp)
-    return sorted(found)
+    with Folder(path) as folder:
+        if not folder.has(checkpoint.CLEAN_MARKER):
+            return False
+        folder.unlink(checkpoint.CLEAN_MARKER)
+        folder.sync()
+        return True
 
 
 def _read(path: Path, notes: list[str]) -> dict[TopicPartition, int]:

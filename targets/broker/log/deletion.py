@@ -9,7 +9,6 @@ Source:  Kafka, LogManager.asyncDelete and deleteLogs; UnifiedLog.logDeleteDirNa
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Final
 
 from targets.broker.core.messages import TopicPartition
 from targets.broker.log import checkpoint
+from targets.broker.log.beneath import remove_directory
 from targets.broker.log.doubt import noted
 from targets.broker.log.together import Together
 
@@ -32,7 +32,7 @@ def remove_directories(doomed: Sequence[Path]) -> None:
     """Remove directories with their files, now."""
     for directory in doomed:
         with noted(f"the removal of {directory.name}"):
-            shutil.rmtree(directory)
+            remove_directory(directory)
 
 
 class Deletions:

@@ -34,6 +34,7 @@ from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
+from targets.broker.log.beneath import unlink
 from targets.broker.log.compactor import Compactor
 from targets.broker.log.doubt import whole
 from targets.broker.log.older import as_messages
@@ -350,7 +351,7 @@ class FileLog:
         if doomed:
             checkpoint.sync_directory(self.directory)
         for path in doomed:
-            path.unlink()
+            unlink(path)
 
     def delete(self) -> None:
         """

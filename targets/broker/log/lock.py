@@ -9,10 +9,13 @@ Source:  Kafka, LogManager.lockLogDirs.
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+from targets.broker.log.beneath import make_data_directory, open_file
 
 LOCK_FILE: Final = ".lock"
 
@@ -28,15 +31,18 @@ def held(path: Path) -> Iterator[None]:
 
     Raises:
         DataDirTakenError: another process holds it.
+        RefusedError: something else has the name of the directory or of its lock.
         OSError: from the disk.
     """
-    path.mkdir(parents=True, exist_ok=True)
-    with (path / LOCK_FILE).open("a", encoding="ascii") as file:
+    lock = open_file(make_data_directory(path) / LOCK_FILE, os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:  # POSIX allows either error
             raise DataDirTakenError(
                 f"data_dir {path}: a running broker holds its {LOCK_FILE}; expected an unused directory. "
                 "Stop that broker, or configure another data_dir for this one"
             ) from error
         yield
+    finally:
+        os.close(lock)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from targets.broker.limits import Limits
+from targets.broker.log.beneath import open_file
 
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
@@ -37,6 +38,7 @@ class OpenFiles:
     Descriptors of files, at most so many.
 
     Raises:
+        RefusedError: what has the file's name is no regular file.
         OSError: from the disk.
     """
 
@@ -71,7 +73,7 @@ class OpenFiles:
             self._close_oldest()
         while True:
             try:
-                descriptor = os.open(file.path, flags, 0o644)
+                descriptor = open_file(file.path, flags)
             except OSError as error:
                 # Something else took the process's descriptors: go on with fewer.
                 if error.errno not in _NO_DESCRIPTORS or not self._open:

@@ -21,17 +21,18 @@ from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.sequences import Sequences
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Damage
+from targets.broker.log.beneath import Folder
 from targets.broker.log.cleanings import end_cleanings
 from targets.broker.log.file_log import FileLog
+from targets.broker.log.names import segment_name, segment_offsets
 from targets.broker.log.options import LogOptions
-from targets.broker.log.segment import DELETED_SUFFIX, Segment, segment_name, segment_offsets
+from targets.broker.log.segment import Segment
+from targets.broker.log.survey import is_leftover
 
 CLEAN: Final = "clean"
 BELOW_START: Final = "below-log-start"
 EPOCHS_UNREADABLE: Final = "epoch-checkpoint-unreadable"
 TOPIC_ID_UNREADABLE: Final = "partition-metadata-unreadable"
-
-_LEFTOVERS: Final = (f"*{checkpoint.TEMPORARY_SUFFIX}", f"*{DELETED_SUFFIX}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,12 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         by the log.
 
     Raises:
+        RefusedError: a file is none of ours.
         OSError: from the disk.
     """
-    for pattern in _LEFTOVERS:
-        for path in directory.glob(pattern):
-            path.unlink()
+    with Folder(directory) as folder:
+        for name in filter(is_leftover, folder.names()):
+            folder.unlink(name)
     end_cleanings(directory)
     _delete_below(directory, known.log_start)
     loaded = _load(directory, known, options)
@@ -130,10 +132,12 @@ def _delete_below(directory: Path, start: int) -> None:
     """Delete the segments that another one at or below the log's start follows: a crash left them."""
     bases = segment_offsets(directory)
     gone = [base for base, following in pairwise(bases) if following <= start]
-    for base in gone:
-        (directory / segment_name(base)).unlink()
-    if gone:
-        checkpoint.sync_directory(directory)
+    if not gone:
+        return
+    with Folder(directory) as folder:
+        for base in gone:
+            folder.unlink(segment_name(base))
+        folder.sync()
 
 
 def _load(directory: Path, known: Known, options: LogOptions) -> _Loaded:
@@ -182,11 +186,12 @@ def _index(
 def _cut(directory: Path, segments: list[Segment]) -> int:
     """Cut the last of `segments` after its sound part and remove later segments; return the bytes removed."""
     gone = 0
-    for base in reversed(segment_offsets(directory)):
-        if base > segments[-1].base_offset:
-            path = directory / segment_name(base)
-            gone += path.stat().st_size
-            path.unlink()
+    with Folder(directory) as folder:
+        for base in reversed(segment_offsets(directory)):
+            if base > segments[-1].base_offset:
+                name = segment_name(base)
+                gone += folder.size(name)
+                folder.unlink(name)
     damaged = segments[-1]
     gone += damaged.cut_to_entries()
     if damaged.index.last is None and len(segments) > 1:

@@ -16,21 +16,31 @@ from typing import Final
 from targets.broker.core.log_port import OFFSETS_MAX, Damaged
 from targets.broker.core.messages import Batch, Payload
 from targets.broker.core.sequences import Sequences
-from targets.broker.log.batch import HEADER_BYTES, Damage, Stored
+from targets.broker.log.batch import HEADER_BYTES, Damage, Header, Stored
+from targets.broker.log.beneath import rename, unlink
 from targets.broker.log.checkpoint import sync_file
 from targets.broker.log.index import Entry, Index, damaged
+from targets.broker.log.names import DELETED_SUFFIX, segment_name
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import LogOptions
-from targets.broker.log.stored import changed, crc_of, examine, first_offset, max_timestamp_of, producer_of
+from targets.broker.log.stored import (
+    changed,
+    crc_from,
+    crc_of_pieces,
+    examine,
+    first_offset,
+    max_timestamp_of,
+    producer_of,
+)
 
-SEGMENT_SUFFIX: Final = ".log"
-# Kafka's name for a segment's file during its deletion.
-DELETED_SUFFIX: Final = ".deleted"
-_NAME_DIGITS: Final = 20
 # The greatest timestamp of no batch at all, earlier than any.
 _NEVER: Final = -(2**63) - 1
 # The most pieces of one write.
 _PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")
+# What is read at once of a batch whose checksum is computed: a file that is not ours may have one of 2 GB.
+_READ_BYTES: Final = 1024 * 1024
+# The leader epoch of a batch without one; what is below is no epoch.
+_NO_EPOCH: Final = -1
 
 
 class Segment:
@@ -98,8 +108,10 @@ class Segment:
             header = examine(os.pread(self._fd, HEADER_BYTES, position), self.size - position)
             if isinstance(header, Damage):
                 return header
-            if check_crc and crc_of(self._read(position, header.size)) != header.crc:
+            if check_crc and self._crc_at(position, header) != header.crc:
                 return Damage.CRC
+            if header.leader_epoch < _NO_EPOCH:  # which no checksum covers
+                return Damage.DISORDER
             if header.base_offset < expected or header.last_offset - self.base_offset > OFFSETS_MAX:
                 return Damage.DISORDER
             if not position:
@@ -236,12 +248,18 @@ class Segment:
     def doom(self) -> Path:
         """Close the file and rename it, so that it is no segment any more; return its new path, to be unlinked."""
         self.close()
-        return self.path.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
+        return rename(self.path, self.path.with_name(self.path.name + DELETED_SUFFIX))
 
     def remove(self) -> None:
         """Close the file and remove its name."""
         self.close()
-        self.path.unlink()
+        unlink(self.path)
+
+    def _crc_at(self, position: int, header: Header) -> int:
+        """Return the checksum of a batch's bytes, of which no more are read at once than need be."""
+        first, end = position + crc_from(header.magic), position + header.size
+        pieces = (self._read(at, min(_READ_BYTES, end - at)) for at in range(first, end, _READ_BYTES))
+        return crc_of_pieces(header.magic, pieces)
 
     def _read(self, position: int, size: int) -> bytes:
         data = os.pread(self._fd, size, position)
@@ -285,14 +303,3 @@ def _batch(entry: Entry, payload: Payload) -> Batch:
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
     )
-
-
-def segment_name(base_offset: int) -> str:
-    """Return Kafka's name of a segment file: its base offset in 20 digits."""
-    return f"{base_offset:0{_NAME_DIGITS}d}{SEGMENT_SUFFIX}"
-
-
-def segment_offsets(directory: Path) -> list[int]:
-    """Return the base offsets of the segments in a directory, rising."""
-    names = (path.name.removesuffix(SEGMENT_SUFFIX) for path in directory.glob(f"*{SEGMENT_SUFFIX}"))
-    return sorted(int(name) for name in names if len(name) == _NAME_DIGITS and name.isdecimal())

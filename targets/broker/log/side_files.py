@@ -12,6 +12,7 @@ from pathlib import Path
 
 from targets.broker.core.messages import TopicPartition
 from targets.broker.log import checkpoint
+from targets.broker.log.beneath import Folder
 from targets.broker.log.doubt import whole
 from targets.broker.log.options import LogOptions
 
@@ -35,7 +36,7 @@ class SideFiles:
         self._epochs_path = directory / checkpoint.EPOCHS_FILE
         self._names_changed = new_names
         self._directory_new = new_names
-        self._epochs_dirty = new_names and self._epochs_path.exists()
+        self._epochs_dirty = new_names and _is_there(self._epochs_path)
         # What waits to be written, durably; and the files written so, with their lengths.
         self._epochs: tuple[tuple[int, int], ...] | None = None
         self._topic_id: int | None = None
@@ -107,3 +108,8 @@ class SideFiles:
         durable, self._durable = self._durable, []
         for name, length in durable:
             self._options.on_durable(f"{self._directory.name}/{name}", length)
+
+
+def _is_there(path: Path) -> bool:
+    with Folder(path.parent) as folder:
+        return folder.has(path.name)

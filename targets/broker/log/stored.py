@@ -11,8 +11,11 @@ Source:  Kafka, LegacyRecord, AbstractLegacyRecordBatch, and Log.analyzeAndValid
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final
 from zlib import crc32
+
+from crc32c import crc32c
 
 from targets.broker.core.messages import Batch, ErrorCode, Payload
 from targets.broker.log import batch
@@ -65,6 +68,19 @@ def examine(head: Payload, room: int) -> Header | Damage:
 def crc_of(entry: Payload) -> int:
     """Compute the checksum of a whole batch (CRC-32C) or entry (CRC-32), over all bytes that it covers."""
     return crc32(memoryview(entry)[_MAGIC_AT:]) if is_old(entry) else batch.crc_of(entry)
+
+
+def crc_from(magic: int) -> int:
+    """Return the first byte of a batch or entry that its checksum covers."""
+    return _MAGIC_AT if magic in OLD_MAGICS else batch.CRC_FROM
+
+
+def crc_of_pieces(magic: int, pieces: Iterable[Payload]) -> int:
+    """Compute the checksum of a batch or entry whose bytes from `crc_from` on come in pieces."""
+    crc, more = 0, crc32 if magic in OLD_MAGICS else crc32c
+    for piece in pieces:
+        crc = more(piece, crc)
+    return crc
 
 
 def changed(entry: Payload, base_offset: int, leader_epoch: int, crc: int) -> str:

@@ -10,8 +10,8 @@ import pytest
 from harness.logdir.scan import scan_partition
 from targets.broker.log import LogOptions
 from targets.broker.log.cleanings import end_cleanings
+from targets.broker.log.names import segment_name
 from targets.broker.log.recovery import Known, open_log
-from targets.broker.log.segment import segment_name
 from tests.broker.log.batches import TP, all_of, raw_batch
 from tests.kafka_release import DATA
 

@@ -23,6 +23,7 @@ from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog, LogOptions, checkpoint
 from targets.broker.log.batch import parse_header
+from targets.broker.log.beneath import Folder
 from targets.broker.log.data_dir import OpenedData, open_data_dir
 from targets.broker.log.recovery import Known, open_log
 from tests.broker.log.batches import TP, new_log
@@ -43,7 +44,7 @@ def opened(directory: Path, start: int = 0) -> FileLog:
 # --- at each change of files, and at each byte -------------------------------------------------------------------
 def watched(monkeypatch: pytest.MonkeyPatch, before: Callable[[], None]) -> None:
     """Call back before each rename, each removal and each flush of a directory."""
-    for owner, name in ((Path, "rename"), (Path, "unlink"), (checkpoint, "sync_directory")):
+    for owner, name in ((Folder, "rename"), (Folder, "unlink"), (Folder, "sync")):
         original = getattr(owner, name)
 
         def call(*args: Any, _original: Any = original, **named: Any) -> Any:

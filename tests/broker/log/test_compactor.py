@@ -12,8 +12,8 @@ from targets.broker.core.log_port import Cleaned, LeoAfterCut
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.batch import batch_of, build, parse_header
+from targets.broker.log.names import segment_offsets
 from targets.broker.log.recovery import Known, open_log
-from targets.broker.log.segment import segment_offsets
 from tests.broker.log.batches import TP, all_of, new_log, offsets
 from tests.broker.log.keyed import AT_ONCE, append, clean_all, held, keyed, numbered
 

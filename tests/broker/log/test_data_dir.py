@@ -175,9 +175,9 @@ def test_half_finished_delete_is_finished_at_the_next_start(tmp_path: Path) -> N
 def test_foreign_names_in_the_data_dir_are_left_alone(tmp_path: Path) -> None:
     for name in ("lost+found", "topic-00", "topic-x"):
         (tmp_path / name).mkdir()
-    (tmp_path / "file-0").touch()
+    (tmp_path / "file-x").touch()
     assert {} == open_data_dir(tmp_path).logs
-    assert ["file-0", "lost+found", "topic-00", "topic-x"] == sorted(os.listdir(tmp_path))
+    assert ["file-x", "lost+found", "topic-00", "topic-x"] == sorted(os.listdir(tmp_path))
 
 
 @pytest.mark.parametrize("topic", ["", ".", "..", "a/b", "../x", "a b", "ä", "x" * 250, "a\n"])

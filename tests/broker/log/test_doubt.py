@@ -96,7 +96,7 @@ def test_name_that_cannot_be_is_refused_before_anything_is_made(tmp_path: Path, 
 def test_log_without_a_descriptor_for_its_file_is_a_disk_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def scarce(*_: object) -> int:
+    def scarce(*_: object, **__: object) -> int:
         raise OSError(24, "Too many open files")
 
     data = open_data_dir(tmp_path / "data").data

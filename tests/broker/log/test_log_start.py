@@ -9,7 +9,7 @@ import pytest
 
 from targets.broker.core.log_port import LeoAfterCut
 from targets.broker.log import DataDir, FileLog, checkpoint, open_data_dir
-from targets.broker.log.segment import segment_offsets
+from targets.broker.log.names import segment_offsets
 from tests.broker.log.batches import TP, all_of, offsets, singles
 
 SMALL = 3 * 62  # three batches of one record

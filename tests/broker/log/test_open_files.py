@@ -76,10 +76,10 @@ class TestOpenFiles:
             files.create(file)
         real = os.open
 
-        def scarce(path: Path, flags: int, mode: int) -> int:
+        def scarce(path: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
             if len(files) > 1:
                 raise OSError(code, os.strerror(code))
-            return real(path, flags, mode)
+            return real(path, flags, mode, dir_fd=dir_fd)
 
         monkeypatch.setattr(os, "open", scarce)
         files.create(plain[3])
@@ -90,7 +90,7 @@ class TestOpenFiles:
     def test_error_is_not_swallowed_when_nothing_is_left_to_close(
         self, plain: list[Plain], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def broken(*_: object) -> int:
+        def broken(*_: object, **__: object) -> int:
             raise OSError(errno.EMFILE, "Too many open files")
 
         monkeypatch.setattr(os, "open", broken)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from targets.broker.core.log_port import LeoAfterCut, Recovery
 from targets.broker.log import FileLog, LogOptions
+from targets.broker.log.names import segment_name
 from targets.broker.log.recovery import Known, open_log
-from targets.broker.log.segment import segment_name
 from tests.broker.log.batches import TP, all_of, batch, drawn, new_log, offsets, raw_batch, singles
 
 UNCLEAN, CLEAN = Known(clean=False), Known(clean=True)

@@ -8,8 +8,8 @@ import pytest
 
 from targets.broker.core.log_port import File
 from targets.broker.log import FileLog, LogOptions, open_data_dir
+from targets.broker.log.names import segment_offsets
 from targets.broker.log.recovery import Known, open_log
-from targets.broker.log.segment import segment_offsets
 from tests.broker.log.batches import TP, batch, new_log
 
 SIZE = 62  # of a batch of one record
