@@ -199,7 +199,8 @@ def _is_gone(core: Core, tp: TopicPartition, topic_id: int) -> bool:
     """Return True if a command since the start-up reading began deleted it; a younger topic's comes later."""
     if not core.rules.topic_identity or tp in core.state.replicas:
         return False
-    return core.state.told_all or NO_TOPIC_ID < topic_id <= core.state.stopped.get(tp, NO_TOPIC_ID)
+    stopped = core.state.stopped.get(tp)
+    return core.state.told_all or (stopped is not None and not NO_TOPIC_ID < stopped < topic_id)
 
 
 def _command(tp: TopicPartition, state: PartitionState, replicas: tuple[int, ...]) -> LeaderAndIsr:
