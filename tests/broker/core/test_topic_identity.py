@@ -13,8 +13,8 @@ from dataclasses import replace
 import pytest
 
 from targets.broker.core.messages import (
-    NO_TOPIC_ID,
     EPOCH_DURING_DELETE,
+    NO_TOPIC_ID,
     ErrorCode,
     FetchRequest,
     LeaderAndIsrRequest,
