@@ -138,12 +138,12 @@ def register(core: Core) -> None:
         core.ask(
             AwaitRegistrationRead(),
             ZkGet(path=CONTROLLER_EPOCH),
-            ZkGet(path=path),
             ZkChildren(path=BROKER_IDS),
+            ZkGet(path=path),
         )
 
 
-def on_registration_read(core: Core, epoch: ZkResult, found: ZkResult, names: ZkResult) -> None:
+def on_registration_read(core: Core, epoch: ZkResult, names: ZkResult, found: ZkResult) -> None:
     """Look whether another broker has this one's address before it registers; exit if another node has this id."""
     if found is ZkError.NO_NODE:
         _look_at_others(core, names, None)
