@@ -138,7 +138,7 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A deletion that a broker missed is noted over a newer one, which the broker is never told of.",
         breaks="V3 B (on_topic_change 2): every deleted partition is stopped",
-        edits=(("= max(asked, known, key=_age)", "= asked"),),
+        edits=(("= known if is_older(_age(asked), _age(known)) else asked", "= asked"),),
     ),
     Mutant(
         name="stop-goes-to-one-replica",

@@ -26,11 +26,17 @@ TELL_S: Final = 60.0
 
 @dataclass(slots=True)
 class Listener:
-    """One of the broker's ports: its name, the APIs served there, the limit and the number of its connections."""
+    """
+    One of the broker's ports: its name, the APIs served there, the limit and the number of its connections.
+
+    Attributes:
+        of_clients: what only brokers may say is refused there.
+    """
 
     name: str
     rows: Rows
     limit: int
+    of_clients: bool
     open: int = 0
 
 

@@ -33,6 +33,7 @@ from targets.broker.core.events import (
     Exit,
     Flush,
     Flushed,
+    HangUp,
     Leave,
     Left,
     Observe,
@@ -163,8 +164,14 @@ class Driver:
         self.post(Start(logs=tuple(opened.logs.values())))
         clients, brokers = self._limits.connections_max, self._limits.internal_connections_max
         listeners = (
-            (Listener("the clients' listener", self._client_rows, clients), self._settings.listen_client),
-            (Listener("the brokers' listener", self._peer_rows, brokers), self._settings.listen_internal),
+            (
+                Listener("the clients' listener", self._client_rows, clients, of_clients=True),
+                self._settings.listen_client,
+            ),
+            (
+                Listener("the brokers' listener", self._peer_rows, brokers, of_clients=False),
+                self._settings.listen_internal,
+            ),
         )
         with (
             closing(removals),
@@ -173,6 +180,7 @@ class Driver:
         ):
             self._checkpoints = Checkpoints(opened.data, writer, self._on_durable, self._fail)
             self._common = Common(
+                broker_id=self._config.broker_id,
                 post=self.post,
                 connections=self._connections,
                 limits=self._limits,
@@ -267,10 +275,13 @@ class Driver:
             self._stepping = False
 
     def _fail(self, error: BaseException) -> None:
-        """End, as the broker cannot go on."""
-        log.error("the broker cannot go on", exc_info=error)
-        self._witness.emit("ended", {"reason": reason_of(error)})
-        self.stop(reason_of(error))
+        """End, as the broker cannot go on; what the core says of it needs no traceback."""
+        is_said = isinstance(error, BrokerExit)
+        if not is_said:
+            log.error("the broker cannot go on", exc_info=error)
+        reason = str(error) if is_said else reason_of(error)
+        self._witness.emit("ended", {"reason": reason})
+        self.stop(reason)
 
     def _take(self, event: Event) -> None:
         if isinstance(event, ZkAnswered) and event.tag in self._resolving:
@@ -325,6 +336,8 @@ class Driver:
             case Answer(to=to, response=response):
                 if to.connection in self._inbound:
                     self._inbound[to.connection].answer(response)
+            case HangUp(connection=connection, reason=reason):
+                self._hang_up(connection, reason)
             case Send(to=to, channel=channel, tag=tag, request=request):
                 self._peers.ask(to, channel, tag, request)
             case ZkAsk(tag=tag, ops=ops):
@@ -362,6 +375,12 @@ class Driver:
         connection = Inbound(self._next_connection, listener, self._common, self._hung_up)
         self._inbound[connection.number] = connection
         return connection
+
+    def _hang_up(self, number: int, reason: str) -> None:
+        if reason:
+            log.warning("connection %d: %s; closing it", number, reason)
+        if number in self._inbound:
+            self._inbound[number].close()
 
     def _hung_up(self, number: int) -> None:
         self._inbound.pop(number, None)

@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Final
 
 from targets.broker.connections import Connections, Listener
-from targets.broker.core.events import Caller, Event, Hungup, Received
+from targets.broker.core.events import ANYBODY, Caller, Event, Hungup, Misdirected, Received
 from targets.broker.core.messages import (
     AlterConfigsResponse,
     DeleteRecordsResponse,
@@ -36,6 +36,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.limits import Limits
 from targets.broker.log import HeavyError, split_produced
+from targets.broker.wire.addressing import receiver_of
 from targets.broker.wire.codec import Incoming, decode_request, encode_response
 from targets.broker.wire.frames import SMALL_BYTES, FrameSplitter
 from targets.broker.wire.scalars import Pieces, WireError
@@ -58,6 +59,7 @@ FRAME_BYTES_MAX: Final = 32 * 1024
 class Common:
     """What the connections of a broker share; `worker` has one thread."""
 
+    broker_id: int
     post: Callable[[Event], None]
     connections: Connections
     limits: Limits
@@ -214,14 +216,24 @@ class Inbound(asyncio.BufferedProtocol):
     def _take(self, incoming: Incoming) -> None:
         if self._transport is None:
             return
-        if incoming.answer is not None:
+        meant_for = ANYBODY if self._listener.of_clients else receiver_of(incoming.client_id)
+        if incoming.answer is not None and meant_for in (ANYBODY, self._common.broker_id):
             self._write([incoming.answer])
+        elif incoming.answer is not None:  # the versions of this broker are not those of another
+            self._common.post(Misdirected(connection=self.number, meant_for=meant_for))
         elif incoming.request is not None:
             self._count += 1
             # Its records are not needed for the answer, and may wait for long.
             self._current = replace(incoming, request=None) if incoming.expects_answer else None
             caller = Caller(connection=self.number, number=self._count)
-            self._common.post(Received(caller=caller, request=incoming.request))
+            self._common.post(
+                Received(
+                    caller=caller,
+                    request=incoming.request,
+                    of_client=self._listener.of_clients,
+                    meant_for=meant_for,
+                )
+            )
 
     # --- answers -----------------------------------------------------------------------------------------
     def answer(self, response: Response) -> None:

@@ -24,6 +24,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.rounds import FETCHER_CHANNELS
 from targets.broker.log import split_stored
+from targets.broker.wire.addressing import client_id_of
 from targets.broker.wire.codec import decode_response, encode_request, key_of
 from targets.broker.wire.frames import FrameSplitter
 from targets.broker.wire.handshake import ask_versions, common_version, read_versions
@@ -241,8 +242,7 @@ class Peers:
 
     async def _open(self, key: tuple[int, str], lane: _Lane, address: tuple[str, int]) -> None:
         loop = asyncio.get_running_loop()
-        # Kafka's fetchers use such client ids, and the fabric identifies a link by this name.
-        client_id = f"broker-{self._broker_id}-{key[1]}"
+        client_id = client_id_of(self._broker_id, channel=key[1], receiver=key[0])
         try:
             async with asyncio.timeout(CONNECT_S_MAX):
                 _, lane.protocol = await loop.create_connection(

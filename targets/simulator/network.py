@@ -16,6 +16,7 @@ from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, R
 from harness.fabric.core.links import LinkCore
 from harness.fabric.core.rules import CLIENTS
 from harness.packets import LATE_MS, LOST_PERCENT, Packets
+from targets.broker.core.events import ANYBODY
 from targets.broker.core.messages import NO_SESSION_EPOCH, FetchRequest, Request
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.pipe import ANSWERS, DIRECTIONS, REQUESTS, End, Frame, Pipe
@@ -63,10 +64,10 @@ class Network:
         self.dialled = 0
 
     # --- connections -----------------------------------------------------------------------------------------
-    def dial(self, src: str, dst: str, channel: str, *, outside: bool = False) -> Pipe:
+    def dial(self, src: str, dst: str, channel: str, *, outside: bool = False, meant_for: int = ANYBODY) -> Pipe:
         """Open a connection; if nothing listens it ends after a while, as a refused one does."""
         self.dialled += 1
-        pipe = Pipe((src, dst), self.dialled, channel, outside)
+        pipe = Pipe((src, dst), self.dialled, channel, outside, meant_for)
         self.pipes[pipe.number] = pipe
         if not outside:
             self.core.connections[pipe] = None

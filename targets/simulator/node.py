@@ -27,6 +27,7 @@ from targets.broker.core.events import (
     Exit,
     Flush,
     Flushed,
+    HangUp,
     Leave,
     Left,
     Observe,
@@ -41,7 +42,7 @@ from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import Config, LogDir
-from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
+from targets.broker.core.zookeeper import NodeError, ZkGet, ZkNode, broker_path, decode_registration
 from targets.simulator import clock
 from targets.simulator.coverage import Coverage
 from targets.simulator.disk import SimDisk
@@ -124,6 +125,7 @@ class Process:
         )
         self._perform: dict[type[Effect], Callable[[Any], None]] = {
             Answer: lambda effect: self.inbounds.answer(effect.to, effect.response),
+            HangUp: lambda effect: self.inbounds.hang_up(effect.connection),
             Send: lambda effect: self.outbounds.ask(effect.to, effect.channel, effect.tag, effect.request),
             ZkAsk: lambda effect: self.zookeeper.ask(effect.tag, effect.ops),
             Observe: lambda effect: world.emit(node.name, effect.f, effect.value),
@@ -263,7 +265,11 @@ class Process:
 
     def _resolved(self, event: ZkAnswered) -> None:
         key, found = self._resolving.pop(event.tag), event.results[0]
-        node = decode_registration(found.data).node if isinstance(found, ZkNode) else None
+        try:
+            # The address of a node is its name; which machine a registration names leads nowhere.
+            node = decode_registration(found.data).internal_host if isinstance(found, ZkNode) else None
+        except NodeError:
+            node = None
         if node is not None:
             self._known[key[0]] = node
         self.outbounds.resolved(key, node)

@@ -30,6 +30,8 @@ ANSWER_NS_MAX: Final = 30 * NS_PER_S
 class _Inbound:
     """One inbound connection: the current request with its sender's tag, and the requests behind it."""
 
+    of_client: bool
+    meant_for: int
     current: tuple[int, Request] | None = None
     waiting: deque[tuple[int, Request]] = field(default_factory=deque)
     count: int = 0
@@ -48,7 +50,7 @@ class Inbounds:
         """Start a request, now or once those before it are answered."""
         inbound = self._open.get(pipe.number)
         if inbound is None:
-            inbound = self._open[pipe.number] = _Inbound()
+            inbound = self._open[pipe.number] = _Inbound(of_client=pipe.outside, meant_for=pipe.meant_for)
         inbound.waiting.append(frame.body)
         self._next(pipe.number, inbound)
 
@@ -59,7 +61,14 @@ class Inbounds:
             inbound.count += 1
             if not (isinstance(request, ProduceRequest) and request.acks == 0):
                 inbound.current = incoming
-            self._post(Received(caller=Caller(connection=number, number=inbound.count), request=request))
+            self._post(
+                Received(
+                    caller=Caller(connection=number, number=inbound.count),
+                    request=request,
+                    of_client=inbound.of_client,
+                    meant_for=inbound.meant_for,
+                )
+            )
 
     def answer(self, to: Caller, response: Response) -> None:
         """Send the answer to the current request, then start the next."""
@@ -72,6 +81,13 @@ class Inbounds:
                 response = self._carrier.response(pipe.link, response)
             self._network.send(pipe, ANSWERS, (tag, response), request, tag=tag)
         self._next(to.connection, inbound)
+
+    def hang_up(self, number: int) -> None:
+        """Close a connection from this side: what waits there is not answered."""
+        pipe = self._network.pipes.get(number)
+        if pipe is not None and number in self._open:
+            self._network.hang_up(pipe, ANSWERS)
+            self.on_end(pipe)
 
     def on_end(self, pipe: Pipe) -> None:
         """Report to the core that the connection is closed."""
@@ -146,7 +162,7 @@ class Outbounds:
             del self._lanes[key]
             self._give_up([tag for tag, _ in lane.waiting])
             return
-        lane.pipe = self._network.dial(self._name, node, key[1])
+        lane.pipe = self._network.dial(self._name, node, key[1], meant_for=key[0])
         self._of_pipe[lane.pipe.number] = key
         waiting, lane.waiting = lane.waiting, []
         for tag, request in waiting:

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from harness.fabric.core import lanes
 from harness.fabric.core.lanes import ANSWERS, DIRECTIONS, REQUESTS, Connection
 from harness.fabric.core.rules import ZOOKEEPER_API, Direction, Link, Seen
+from targets.broker.core.events import ANYBODY
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -102,6 +103,7 @@ class Pipe(Connection):
 
     Attributes:
         outside: True for a client's connection, to which only a cut of clients applies.
+        meant_for: The broker that its requests name as their receiver, ANYBODY if they name none.
         last_offsets: The last fetch offset that the witness recorded, by partition.
         question_version: The version of the last OffsetForLeaderEpoch that the witness recorded, and its answer's.
         known: What the fetches of a session have asked so far, by partition.
@@ -111,6 +113,7 @@ class Pipe(Connection):
     number: int
     channel: str
     outside: bool
+    meant_for: int = ANYBODY
     lanes: tuple[Lane, Lane] = field(default_factory=lambda: (Lane(), Lane()), kw_only=True)
     last_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     question_version: int = 0

@@ -42,7 +42,7 @@ class Door:
 
     def __post_init__(self) -> None:
         self.keeper = Connections(self.limits, lambda: self.now)
-        self.listener = Listener("clients", ROWS, self.limits.connections_max)
+        self.listener = Listener("clients", ROWS, self.limits.connections_max, of_clients=True)
         self.numbers = 0
 
     def enters(self, address: str = "127.0.0.1", listener: Listener | None = None) -> tuple[bool, Peer]:
@@ -74,7 +74,7 @@ def test_address_has_its_own_limit() -> None:
 def test_listeners_do_not_take_each_others_places() -> None:
     """Source: KIP-402: clients that take all places leave the brokers theirs."""
     door = Door(Limits(connections_max=1))
-    brokers = Listener("brokers", ROWS, 1)
+    brokers = Listener("brokers", ROWS, 1, of_clients=False)
     assert [True, False] == [door.enters()[0], door.enters()[0]]
     assert [True, False] == [door.enters(listener=brokers)[0], door.enters(listener=brokers)[0]]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.events import Caller, Hungup, Received
+from targets.broker.core.events import ANYBODY, Caller, Hungup, Misdirected, Received
 from targets.broker.core.messages import (
     ErrorCode,
     MetadataResponse,
@@ -71,6 +71,25 @@ def test_requests_that_are_answered_while_they_are_posted_are_answered_in_order(
     client.inbound._common = replace(client.house.common, post=lambda _: client.inbound.answer(reply(0)))
     client.sends(*(asked(epoch) for epoch in range(1, 6)))
     assert [1, 2, 3, 4, 5] == client.wire.answered
+
+
+@pytest.mark.parametrize("of_clients", [True, False])
+def test_core_is_told_by_which_listener_a_request_came_and_whom_it_names(*, of_clients: bool) -> None:
+    client = Client(house=House(of_clients=of_clients))
+    client.sends(asked(5, "broker-2-controller-to-8"))
+    (event,) = client.events
+    assert isinstance(event, Received)
+    # A client may call itself as it likes.
+    assert (of_clients, ANYBODY if of_clients else 8) == (event.of_client, event.meant_for)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("broker-2-fetcher-to-1", 1), ("broker-2-fetcher-to-8", 8), ("x", 1)])
+def test_versions_are_told_to_those_alone_that_mean_this_broker(name: str, meant: int) -> None:
+    """Whoever took them for another broker's would ask that one, once it is reached, in these versions."""
+    client = Client(house=House(of_clients=False))
+    client.sends(api_versions(1, name))
+    expected: list[Any] = [] if meant == 1 else [Misdirected(connection=1, meant_for=8)]
+    assert (expected, [1] if meant == 1 else []) == (client.events, client.wire.answered)
 
 
 def test_what_the_wire_answers_by_itself_waits_for_its_turn() -> None:

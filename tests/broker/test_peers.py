@@ -203,7 +203,7 @@ def test_questions_asked_while_connecting_are_sent_in_order_before_those_that_co
         await cluster.asks(2, "fetcher", 1, 2, 3)
         wire = await cluster.connects(0)
         await cluster.asks(2, "fetcher", 4)
-        assert [framed(tag, "broker-1-fetcher") for tag in (1, 2, 3, 4)] == wire.written
+        assert [framed(tag, "broker-1-fetcher-to-2") for tag in (1, 2, 3, 4)] == wire.written
         assert ([2], [("b", 1)]) == (cluster.resolved, [address for _, address, _ in loop.connecting])
         cluster.peers.close()
 
@@ -217,7 +217,7 @@ def test_two_channels_and_two_brokers_are_connections_of_their_own() -> None:
         await cluster.asks(2, "controller", 2)
         await cluster.asks(3, "fetcher", 3)
         wires = [await cluster.connects(number) for number in range(3)]
-        names = ("broker-1-fetcher", "broker-1-controller", "broker-1-fetcher")
+        names = ("broker-1-fetcher-to-2", "broker-1-controller-to-2", "broker-1-fetcher-to-3")
         assert [[framed(tag, name)] for tag, name in zip((1, 2, 3), names, strict=True)] == [
             wire.written for wire in wires
         ]
@@ -239,7 +239,7 @@ def test_refused_connection_answers_none_and_is_tried_anew_by_the_next_question(
         assert [Answered(tag=tag, response=None) for tag in (1, 2)] == cluster.events
         await cluster.asks(2, "fetcher", 3)
         wire = await cluster.connects(1)
-        assert ([framed(3, "broker-1-fetcher")], [2, 2]) == (wire.written, cluster.resolved)
+        assert ([framed(3, "broker-1-fetcher-to-2")], [2, 2]) == (wire.written, cluster.resolved)
         cluster.peers.close()
 
     play(story)
@@ -277,7 +277,7 @@ def test_lost_connection_is_made_anew_by_the_next_question() -> None:
         assert [Answered(tag=1, response=None)] == cluster.events
         await cluster.asks(2, "fetcher", 2)
         wire = await cluster.connects(1)
-        assert [framed(2, "broker-1-fetcher")] == wire.written
+        assert [framed(2, "broker-1-fetcher-to-2")] == wire.written
         cluster.peers.close()
 
     play(story)
@@ -297,7 +297,7 @@ def test_connection_given_up_that_ends_late_takes_no_question_of_its_successor()
         given_up.connection_lost(None)
         await cluster.asks(2, "fetcher", 3)
         wire = await cluster.connects(1)
-        assert [framed(tag, "broker-1-fetcher") for tag in (2, 3)] == wire.written
+        assert [framed(tag, "broker-1-fetcher-to-2") for tag in (2, 3)] == wire.written
         assert [Answered(tag=1, response=None)] == cluster.events
         cluster.peers.close()
 

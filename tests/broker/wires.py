@@ -32,9 +32,9 @@ def question(epoch: int) -> OffsetForLeaderEpochRequest:
     return OffsetForLeaderEpochRequest(questions=(EpochQuestion(tp=TP, leader_epoch=epoch),))
 
 
-def asked(epoch: int) -> bytes:
+def asked(epoch: int, client_id: str = "x") -> bytes:
     """Return the request's frame; its correlation id is its epoch."""
-    return encode_request(question(epoch), version=0, correlation_id=epoch, client_id="x")
+    return encode_request(question(epoch), version=0, correlation_id=epoch, client_id=client_id)
 
 
 def reply(end: int) -> OffsetForLeaderEpochResponse:
@@ -113,13 +113,14 @@ class Wire(asyncio.Transport):
 class House:
     """What the connections of a broker share, with a clock and a thread of its own."""
 
-    def __init__(self, limits: Limits | None = None, rows: Rows = ROWS) -> None:
+    def __init__(self, limits: Limits | None = None, rows: Rows = ROWS, *, of_clients: bool = True) -> None:
         self.now = 0.0
         self.limits = limits or Limits()
         self.events: list[Event] = []
         self.connections = Connections(self.limits, lambda: self.now)
-        self.listener = Listener("clients", rows, self.limits.connections_max)
+        self.listener = Listener("clients", rows, self.limits.connections_max, of_clients=of_clients)
         self.common = Common(
+            broker_id=1,
             post=self.events.append,
             connections=self.connections,
             limits=self.limits,

@@ -35,6 +35,7 @@ def reading_with_record(
         ("broker-1-fetcher", "A"),
         ("broker-12-fetcher-0", "B"),
         ("broker-1-controller", "A"),
+        ("broker-1-controller-to-12", "A"),
         ("broker-12", "B"),
         ("12", "B"),
         ("3", None),

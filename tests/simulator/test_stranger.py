@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -12,7 +13,7 @@ from targets.broker.core.zookeeper import broker_path, decode_registration
 from targets.simulator import stranger
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.stranger import NODE, Stranger
-from targets.simulator.world import World, registration
+from targets.simulator.world import World
 from tests.simulator.oracles.planted import sentence_of
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import TP, WAIT_S, Ops, cluster, registered
@@ -80,7 +81,8 @@ def test_other_machine_is_gone_with_the_last_step_and_does_not_come_before_the_f
 
 
 def test_broker_that_takes_over_another_machines_id_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readable, "decode_registration", lambda _: registration("B"))
+    real = readable.decode_registration
+    monkeypatch.setattr(readable, "decode_registration", lambda data: replace(real(data), node="B"))
     stage = Stage(monkeypatch)
     stage.stranger.listen(step(0))
     stage.restart()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from targets.broker.core import (
+    admission,
     altering,
     command_queue,
     compaction,
@@ -29,6 +30,7 @@ from targets.broker.core import (
     membership,
     metadata,
     moves,
+    neighbours,
     office,
     partitions,
     producer_ids,
@@ -52,6 +54,7 @@ from targets.broker.core.events import (
     Flushed,
     Hungup,
     Leave,
+    Misdirected,
     Received,
     Start,
     Tick,
@@ -131,7 +134,10 @@ class Broker:
 def _dispatch(core: Core, event: Event) -> None:
     match event:
         case Received(caller=caller, request=request):
-            _on_request(core, caller, request)
+            if admission.admits(core, event):
+                _on_request(core, caller, request)
+        case Misdirected(connection=connection, meant_for=meant_for):
+            admission.hang_up(core, connection, meant_for)
         case Answered():
             _on_answered(core, event)
         case ZkAnswered():
@@ -308,6 +314,12 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
                 membership.register(core) if starting else controller.read(core)
         case membership.AwaitRegistrationRead():
             membership.on_registration_read(core, *results)
+        case membership.AwaitOthersRead():
+            membership.on_others_read(core, continuation, results)
+        case neighbours.AwaitNeighbourNames():
+            neighbours.on_names(core, results[0])
+        case neighbours.AwaitNeighbours():
+            neighbours.on_read(core, continuation, results)
         case membership.AwaitRegistrationWrite():
             membership.on_registration_written(core, continuation, results)
         case membership.AwaitTopicNames():
@@ -424,6 +436,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             controller.read(core)
         case ("register",):
             membership.register(core)
+        case ("neighbours",):
+            neighbours.look(core)
         case ("startup",):
             membership.read_topics_again(core)
         case ("paths",):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from targets.broker.core.controller_state import Channel
+from targets.broker.core.fences import is_older
 from targets.broker.core.messages import (
     EPOCH_DURING_DELETE,
     ErrorCode,
@@ -27,6 +28,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import INT_MAX
 
 CONTROLLER_CHANNEL = "controller"
 ACK_TIMEOUT_MS = 30_000
@@ -57,8 +59,11 @@ def _newer(known: LeaderAndIsr | None, command: LeaderAndIsr) -> LeaderAndIsr:
     """
     if known is None:
         return command
-    newer = (known.topic_id, known.leader_epoch) > (command.topic_id, command.leader_epoch)
-    return known if newer else command
+    return known if is_older(_state_age(command), _state_age(known)) else command
+
+
+def _state_age(command: LeaderAndIsr) -> tuple[int, int]:
+    return command.topic_id, command.leader_epoch
 
 
 def tell_all(core: Core, broker: int, commands: Collection[LeaderAndIsr]) -> None:
@@ -82,9 +87,7 @@ def stop(core: Core, broker: int, gone: Collection[StopReplica]) -> None:
 
 def _is_over(command: LeaderAndIsr, asked: StopReplica) -> bool:
     """Return True if a state is older than the deletion: of an older topic, or an epoch before it."""
-    if asked.leader_epoch == EPOCH_DURING_DELETE:
-        return command.topic_id <= asked.topic_id
-    return (command.topic_id, command.leader_epoch) <= (asked.topic_id, asked.leader_epoch)
+    return not is_older(_age(asked), _state_age(command))
 
 
 def note_unstopped(core: Core, broker: int, missed: Collection[StopReplica]) -> None:
@@ -103,7 +106,7 @@ def _note(
     """
     for asked in gone:
         known = noted.pop(asked.tp, asked)  # the newest are noted last, and dropped last
-        noted[asked.tp] = max(asked, known, key=_age)
+        noted[asked.tp] = known if is_older(_age(asked), _age(known)) else asked
     over = len(noted) - UNSTOPPED_MAX
     if over <= 0:
         return
@@ -119,9 +122,10 @@ def _note(
         core.observe("command-dropped", {"broker": broker, "queued": UNSTOPPED_MAX})
 
 
-def _age(asked: StopReplica) -> tuple[int, bool, int]:
-    """Return what is larger for a newer command: its topic, the end of that, or a later epoch of it."""
-    return asked.topic_id, asked.leader_epoch == EPOCH_DURING_DELETE, asked.leader_epoch
+def _age(asked: StopReplica) -> tuple[int, int]:
+    """Return a deletion's topic, and the last epoch that is over with it: all are when the topic is deleted."""
+    is_over = asked.leader_epoch == EPOCH_DURING_DELETE
+    return asked.topic_id, INT_MAX if is_over else asked.leader_epoch
 
 
 def forget_dead(core: Core) -> None:
@@ -213,7 +217,11 @@ def _put_back(channel: Channel) -> None:
     if isinstance(sent, StopReplicaRequest):
         channel.stops = {asked.tp: asked for asked in sent.partitions} | channel.stops
     elif sent is not None:
-        again = {command.tp: command for command in sent.partitions if command.tp not in channel.stops}
+        again = {
+            command.tp: command
+            for command in sent.partitions
+            if (asked := channel.stops.get(command.tp)) is None or not _is_over(command, asked)
+        }
         channel.states = again | {tp: _newer(again.get(tp), state) for tp, state in channel.states.items()}
         channel.is_init |= sent.is_init
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from targets.broker.core.log_port import LogPort, Recovery
 from targets.broker.core.messages import Request, Response, TopicPartition
 from targets.broker.core.zookeeper import ZkOp, ZkResult
+
+# In place of a broker's id: a request names no receiver.
+ANYBODY: Final = -1
 
 
 # --- events ------------------------------------------------------------------------------------------
@@ -29,10 +32,26 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A request from a client, a follower or the controller."""
+    """
+    A request from a client, a follower or the controller.
+
+    Attributes:
+        of_client: it came in on the clients' listener, where only clients may speak.
+        meant_for: the broker that it names as its receiver, ANYBODY if it names none.
+    """
 
     caller: Caller
     request: Request
+    of_client: bool = False
+    meant_for: int = ANYBODY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misdirected:
+    """A connection whose first words, before any request to the core, name another broker as their receiver."""
+
+    connection: int
+    meant_for: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +111,9 @@ class Leave:
     """The broker is to end, once others lead what it leads."""
 
 
-Event: TypeAlias = Start | Received | Hungup | Answered | ZkAnswered | ZkFired | ZkSession | Tick | Flushed | Leave
+Event: TypeAlias = (
+    Start | Received | Misdirected | Hungup | Answered | ZkAnswered | ZkFired | ZkSession | Tick | Flushed | Leave
+)
 
 
 # --- effects -----------------------------------------------------------------------------------------
@@ -102,6 +123,14 @@ class Answer:
 
     to: Caller
     response: Response
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HangUp:
+    """Close a connection without an answer; reason: why, "" if that was said before. Hungup follows."""
+
+    connection: int
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,4 +194,4 @@ class Left:
     """End the process cleanly: it was asked to, and has left."""
 
 
-Effect: TypeAlias = Answer | Send | ZkAsk | WriteHighWatermarks | Flush | Arm | Observe | Exit | Left
+Effect: TypeAlias = Answer | HangUp | Send | ZkAsk | WriteHighWatermarks | Flush | Arm | Observe | Exit | Left

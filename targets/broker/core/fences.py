@@ -29,6 +29,17 @@ def is_same_topic(one: int, other: int) -> bool:
     return one == other or NO_TOPIC_ID in (one, other)
 
 
+def is_older(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """
+    Return True if (topic id, epoch) is older than another: of an older topic, or of an earlier epoch of the same.
+
+    Ids rise with every creation. Without an id nothing distinguishes two topics, and epochs alone count: in an
+    upgrade one of both may have come from a broker that knows of no ids.
+    """
+    (topic_id, epoch), (other_id, other_epoch) = one, other
+    return epoch < other_epoch if is_same_topic(topic_id, other_id) else topic_id < other_id
+
+
 def in_office(core: Core) -> ZkCheck:
     """Return what a controller's write checks: it is refused once another has taken office."""
     return ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)

@@ -9,8 +9,9 @@ Source:  Kafka Replication Design V3, Paths and E (on_broker_startup).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from targets.broker.core import office, readable, replicas, topic_configs
+from targets.broker.core import neighbours, office, readable, replicas, topic_configs
 from targets.broker.core.controller_state import partition_id
 from targets.broker.core.events import Exit
 from targets.broker.core.fences import is_same_topic, topic_id_of
@@ -38,6 +39,9 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 
+# The timers that end with a session.
+_OF_A_SESSION: Final = ("register", "neighbours", "startup", "paths", "configs", "office")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitPaths:
@@ -47,6 +51,14 @@ class AwaitPaths:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitRegistrationRead:
     """The registration under this id is being read, to see whose it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitOthersRead:
+    """The registrations of these other brokers are being read; `old` is what is under this broker's own id."""
+
+    brokers: tuple[int, ...]
+    old: ZkNode | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +93,7 @@ def on_session(core: Core, session: int) -> None:
     """Start again in a new session; without a session, drop everything that came from ZooKeeper."""
     core.state.session = session
     core.state.registered, core.state.registration = False, 0
-    for key in [
-        key for key in core.state.timers if key[0] in ("register", "startup", "paths", "configs", "office")
-    ]:
+    for key in [key for key in core.state.timers if key[0] in _OF_A_SESSION]:
         core.state.timers.drop(key)
     office.resign(core)
     create_paths(core)
@@ -125,17 +135,18 @@ def register(core: Core) -> None:
     """
     if core.state.session and not core.state.registered:
         path = broker_path(core.config.broker_id)
-        core.ask(AwaitRegistrationRead(), ZkGet(path=CONTROLLER_EPOCH), ZkGet(path=path))
+        core.ask(
+            AwaitRegistrationRead(),
+            ZkGet(path=CONTROLLER_EPOCH),
+            ZkChildren(path=BROKER_IDS),
+            ZkGet(path=path),
+        )
 
 
-def on_registration_read(core: Core, epoch: ZkResult, found: ZkResult) -> None:
-    """Register; replace this node's own old registration; exit if another node has this id."""
-    path = broker_path(core.config.broker_id)
-    create = ZkCreate(path=path, data=encode_registration(core.config.registration), ephemeral=True)
-    # Read the registration back in the same pipeline: commands may come at once, and name its czxid.
-    back = ZkGet(path=CONTROLLER_EPOCH), ZkGet(path=path)
+def on_registration_read(core: Core, epoch: ZkResult, names: ZkResult, found: ZkResult) -> None:
+    """Look whether another broker has this one's address before it registers; exit if another node has this id."""
     if found is ZkError.NO_NODE:
-        core.ask(AwaitRegistrationWrite(taken_over=False), ZkMulti(ops=(create,)), *back)
+        _look_at_others(core, names, None)
         return
     if not isinstance(found, ZkNode):
         core.after_ms(("register",), core.config.register_backoff_ms)
@@ -146,8 +157,7 @@ def on_registration_read(core: Core, epoch: ZkResult, found: ZkResult) -> None:
     there = readable.read_registration(core, core.config.broker_id, found)
     other = None if there is None else there.node
     if other == core.config.registration.node:
-        old = ZkDelete(path=path, version=found.version)
-        core.ask(AwaitRegistrationWrite(taken_over=True), ZkMulti(ops=(old, create)), *back)
+        _look_at_others(core, names, found)
     else:
         core.effects.append(
             Exit(
@@ -155,6 +165,33 @@ def on_registration_read(core: Core, epoch: ZkResult, found: ZkResult) -> None:
                 f"{core.config.registration.node!r}; change the id of one of the two"
             )
         )
+
+
+def _look_at_others(core: Core, names: ZkResult, old: ZkNode | None) -> None:
+    others = neighbours.others_of(core, names)
+    if others:
+        reads = (ZkGet(path=broker_path(broker)) for broker in others)
+        core.ask(AwaitOthersRead(brokers=others, old=old), *reads)
+    else:
+        _write(core, old)
+
+
+def on_others_read(core: Core, continuation: AwaitOthersRead, results: tuple[ZkResult, ...]) -> None:
+    """Register, unless another broker has this one's address."""
+    if ZkError.LOST in results:
+        core.after_ms(("register",), core.config.register_backoff_ms)
+    elif not neighbours.is_refused(core, zip(continuation.brokers, results, strict=True)):
+        _write(core, continuation.old)
+
+
+def _write(core: Core, old: ZkNode | None) -> None:
+    """Write the registration, in place of this node's own old one."""
+    path = broker_path(core.config.broker_id)
+    create = ZkCreate(path=path, data=encode_registration(core.config.registration), ephemeral=True)
+    ops = (create,) if old is None else (ZkDelete(path=path, version=old.version), create)
+    # Read the registration back in the same pipeline: commands may come at once, and name its czxid.
+    back = ZkGet(path=CONTROLLER_EPOCH), ZkGet(path=path)
+    core.ask(AwaitRegistrationWrite(taken_over=old is not None), ZkMulti(ops=ops), *back)
 
 
 def on_registration_written(
@@ -177,6 +214,7 @@ def _registered(core: Core, epoch: ZkResult, own: ZkNode, *, taken_over: bool) -
     core.state.registered, core.state.registration = True, own.czxid
     core.observe("registered", {"taken_over": taken_over, "czxid": own.czxid})
     replicas.take_early(core)
+    neighbours.look(core)
     if core.state.started:
         office.run_for_office(core)
     else:

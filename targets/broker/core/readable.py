@@ -151,11 +151,13 @@ def _read(core: Core, path: str, node: ZkNode, decode: Callable[[ZkNode], T]) ->
     return found
 
 
-def name_node(core: Core, path: str, change: int, error: str) -> None:
-    """Name a node once for each change of it."""
+def name_node(core: Core, path: str, change: int, error: str) -> bool:
+    """Name a node once for each change of it; return False if it was named already."""
     named = core.state.unreadable
-    if named.get(path) != change:
-        named[path] = change
-        core.observe("unreadable-node", {"path": path, "error": error})
-        if len(named) > _NAMED_MAX:
-            del named[next(iter(named))]
+    if named.get(path) == change:
+        return False
+    named[path] = change
+    core.observe("unreadable-node", {"path": path, "error": error})
+    if len(named) > _NAMED_MAX:
+        del named[next(iter(named))]
+    return True

@@ -199,7 +199,8 @@ def _is_gone(core: Core, tp: TopicPartition, topic_id: int) -> bool:
     """Return True if a command since the start-up reading began deleted it; a younger topic's comes later."""
     if not core.rules.topic_identity or tp in core.state.replicas:
         return False
-    return core.state.told_all or NO_TOPIC_ID < topic_id <= core.state.stopped.get(tp, NO_TOPIC_ID)
+    stopped = core.state.stopped.get(tp)
+    return core.state.told_all or (stopped is not None and not NO_TOPIC_ID < stopped < topic_id)
 
 
 def _command(tp: TopicPartition, state: PartitionState, replicas: tuple[int, ...]) -> LeaderAndIsr:
@@ -230,10 +231,17 @@ def on_leader_and_isr(core: Core, request: LeaderAndIsrRequest) -> LeaderAndIsrR
 
 
 def _refusal(core: Core, request: LeaderAndIsrRequest | StopReplicaRequest) -> ErrorCode:
-    """Refuse a deposed controller, and a command to an older registration of this broker (KIP-380)."""
+    """
+    Refuse a deposed controller, and a command to another registration than this broker's own (KIP-380).
+
+    One to a later registration is not for this process either, which knows its own: another one has replaced it.
+    Source:  Kafka 2.2, KafkaApis.isBrokerEpochStale: a larger epoch than the broker's own is an illegal state;
+             from KAFKA-9839 on it is obeyed, as the controller may know a registration before its broker does.
+             Here the broker waits until it knows it, too.
+    """
     if request.controller_epoch < core.state.controller_epoch:
         return ErrorCode.STALE_CONTROLLER_EPOCH
-    if core.rules.fence_broker_epoch and UNKNOWN < request.broker_epoch < core.state.registration:
+    if core.rules.fence_broker_epoch and request.broker_epoch not in (UNKNOWN, core.state.registration):
         return ErrorCode.STALE_BROKER_EPOCH
     return ErrorCode.NONE
 
@@ -302,11 +310,16 @@ def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopRe
     epoch may be addressed to the previous incarnation, with another log: only the registration shows it (KIP-380).
     Source:  Kafka's KafkaServer registers before it starts to process requests.
     """
-    unknown = not (core.state.registration or core.state.started)
     addressed = core.rules.fence_broker_epoch and request.broker_epoch != UNKNOWN
-    if not core.state.controller_known or (unknown and addressed) or _waits_for_start(core, request):
+    unknown = addressed and not core.state.registration
+    if not core.state.controller_known or unknown or _waits_for_start(core, request):
         core.state.early.append((caller, request))
-    elif isinstance(request, LeaderAndIsrRequest):
+        return
+    if addressed and request.broker_epoch > core.state.registration and core.state.registered:
+        # Somebody has replaced its registration, of which no watch tells: it registers again.
+        core.state.registered = False
+        core.after_ms(("register",), 0)
+    if isinstance(request, LeaderAndIsrRequest):
         core.effects.append(Answer(to=caller, response=on_leader_and_isr(core, request)))
     else:
         core.effects.append(Answer(to=caller, response=on_stop_replica(core, request)))

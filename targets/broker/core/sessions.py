@@ -111,8 +111,10 @@ class Sessions:
             most: so many sessions may there be.
             life: differs between the lives of this broker, so that no id is one of an earlier life; 0: not known.
         """
-        self.by_id.pop(request.session_id, None)
         follower = request.replica_id >= 0
+        before = self.by_id.get(request.session_id)
+        if before is not None and before.follower is follower:
+            del self.by_id[request.session_id]
         if request.session_epoch != FIRST_SESSION_EPOCH or not request.partitions or not life:
             return replace(request, session_id=NO_FETCH_SESSION)
         if len(self.by_id) >= most and not self._make_room(now_ns, follower=follower):
@@ -139,12 +141,13 @@ class Sessions:
         Args:
             most: so many partitions may a session have.
         """
-        session = self.by_id.pop(request.session_id, None)
-        if session is None:
-            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        session = self.by_id.get(request.session_id)
+        if session is None or session.follower is not (request.replica_id >= 0):
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND  # a consumer has no business in a follower's
         if session.epoch != request.session_epoch:
-            self.by_id[request.session_id] = session
+            self.by_id[request.session_id] = self.by_id.pop(request.session_id)
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        del self.by_id[request.session_id]
         session.take(request.partitions, request.forgotten, blind=blind)
         if len(session.parts) > most:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND

@@ -2,7 +2,7 @@
 What a broker does on a command: it obeys one that is in force, and no other changes anything.
 
 A command is in force unless its controller epoch is older than one that this process obeyed before or, where
-registrations are told apart, it is addressed to an older registration. Of one in force, a partition's part counts
+registrations are told apart, it is addressed to another registration. Of one in force, a partition's part counts
 only if its leader epoch is higher than the replica's own; to delete the replica, if neither that nor the id of the
 topic is lower.
 Source:  Kafka Replication Design V3, C and "Potential optimizations" 1; KIP-380, KIP-516, KIP-570.
@@ -82,9 +82,10 @@ class Commands:
         ):
             return ""
         own = broker.state.registration
-        if own and request.broker_epoch < own:
-            return f"it is for registration {request.broker_epoch}, and its own is {own}"
-        return "" if own or broker.state.started else "it does not know its own registration"
+        if not own:
+            return "it does not know its own registration"
+        other = request.broker_epoch != own
+        return f"it is for registration {request.broker_epoch}, and its own is {own}" if other else ""
 
     def _wrong(self, oracle: PartitionOracle, name: str, request: Command, response: Response, late: str) -> str:
         """Return what a command did to a partition and must not have, "" if nothing."""

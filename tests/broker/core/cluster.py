@@ -16,6 +16,7 @@ from targets.broker.core.events import (
     Answered,
     Caller,
     Effect,
+    HangUp,
     Hungup,
     Received,
     Send,
@@ -71,6 +72,8 @@ class Cluster:
         self.benches: dict[int, Bench] = {}
         self.drop: Callable[[Bench, Send], bool] = _deliver_all
         self.held: list[Held] = []
+        # Broker id -> the broker that is reached at the address in its registration, where that is another one.
+        self.leads_to: dict[int, int] = {}
         self._holds: list[tuple[int, int, type[Request], bool]] = []
         self._logs: dict[int, dict[TopicPartition, MemoryLog]] = {}
         self._checkpoints: dict[int, dict[TopicPartition, int]] = {}
@@ -174,6 +177,11 @@ class Cluster:
                 self.held.append(Held(asker=asker, send=send, response=effect.response))
             else:
                 asker.step(Answered(tag=send.tag, response=effect.response))
+        elif isinstance(effect, HangUp):
+            for (server, caller), (asker, send) in list(self._asked.items()):
+                if server is bench and caller.connection == effect.connection:
+                    del self._asked[server, caller]
+                    asker.step(Answered(tag=send.tag, response=None))
 
     def _deliver(self, asker: Bench, send: Send) -> None:
         if asker not in self.benches.values() or self.drop(asker, send):
@@ -181,14 +189,14 @@ class Cluster:
         if self._is_held(asker, send, answer=False):
             self.held.append(Held(asker=asker, send=send))
             return
-        server = self.benches.get(send.to)
+        server = self.benches.get(self.leads_to.get(send.to, send.to))
         if server is None:
             asker.step(Answered(tag=send.tag, response=None))
             return
         self._numbers += 1
         caller = Caller(connection=ROUTED + self._numbers, number=send.tag)
         self._asked[server, caller] = (asker, send)
-        server.step(Received(caller=caller, request=send.request))
+        server.step(Received(caller=caller, request=send.request, meant_for=send.to))
 
     def hold(self, asker: int, server: int, kind: type[Request], *, answers: bool = False) -> None:
         """Hold requests of one kind from one broker to another from now on, or (`answers`) the answers to them."""

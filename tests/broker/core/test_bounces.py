@@ -59,7 +59,7 @@ def epochs_of(bench: Bench) -> dict[TopicPartition, int]:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_command_for_an_older_registration_is_refused_whole_by_rule(protocol: str) -> None:
-    """Source: KIP-380: STALE_BROKER_EPOCH; KAFKA-9839: a newer one is accepted, and -1 stands for any."""
+    """Source: KIP-380: STALE_BROKER_EPOCH, and -1 stands for any."""
     bench = Bench(protocol, zk=occupied())
     bench.start(session=7)
     own = bench.zk.nodes[broker_path(1)].czxid
@@ -67,11 +67,57 @@ def test_command_for_an_older_registration_is_refused_whole_by_rule(protocol: st
     refused = [ErrorCode.STALE_BROKER_EPOCH if protocol in SEEING else ErrorCode.NONE]
     assert refused == errors(bench, command(own - 1))
     assert ({} if protocol in SEEING else {TP: 5}) == epochs_of(bench)
-    for number, epoch in ((own, 6), (own + 1, 7), (-1, 8)):
+    for number, epoch in ((own, 6), (-1, 8)):
         assert errors(bench, command(number, epoch=epoch)) == [ErrorCode.NONE]
         assert bench.replica.leader_epoch == epoch
     assert refused == errors(bench, stop(own - 1))
     assert (TP in bench.broker.state.replicas) == (protocol in SEEING)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_command_for_a_later_registration_is_refused_too_by_rule_and_the_broker_registers_again(
+    protocol: str,
+) -> None:
+    """
+    It is for whoever has replaced this registration.
+
+    Source:  KIP-380; Kafka 2.2, KafkaApis.isBrokerEpochStale: a larger epoch is an illegal state.
+    """
+    bench = Bench(protocol, zk=occupied())
+    bench.start(session=7)
+    node = bench.zk.nodes[broker_path(1)]
+    bench.zk.remove(broker_path(1))
+    bench.zk.put(broker_path(1), node.data)  # by hand: the same contents, and no session's
+    later = bench.zk.nodes[broker_path(1)].czxid
+    for asked in (command(later), stop(later)):
+        assert [ErrorCode.STALE_BROKER_EPOCH if protocol in SEEING else ErrorCode.NONE] == errors(bench, asked)
+    assert {} == epochs_of(bench)
+    bench.pass_ms(1)
+    there = bench.zk.nodes[broker_path(1)]
+    assert (7 if protocol in SEEING else 0) == there.owner
+    if protocol in SEEING:
+        assert there.czxid == bench.broker.state.registration > later
+        assert [ErrorCode.NONE] == errors(bench, command(there.czxid))
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_command_that_comes_between_two_sessions_waits_until_the_broker_knows_its_registration(
+    protocol: str,
+) -> None:
+    """Source: KAFKA-9839: the controller may know a registration before its broker does."""
+    bench = Bench(protocol, zk=occupied())
+    bench.start(session=7)
+    first = bench.broker.state.registration
+    bench.zk.close_session(7)
+    bench.connect(0)
+    assert [] == errors(bench, command(first, epoch=5))
+    bench.hold(broker_path(1))
+    bench.connect(8)
+    assert [] == errors(bench, command(bench.zk.zxid + 1, epoch=6))
+    released = answers(bench.release())
+    told = [each.error for each in released if isinstance(each, LeaderAndIsrResponse)]
+    assert [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.NONE] == told
+    assert {TP: 6} == epochs_of(bench)
 
 
 @pytest.mark.parametrize("protocol", SEEING)
@@ -324,8 +370,9 @@ def test_early_command_for_this_life_is_acted_on_and_one_whose_sender_hung_up_is
     bench = Bench(protocol, zk=occupied())
     bench.hold(broker_path(1))
     bench.start(session=7)
-    bench.request(command(10**6, epoch=5))
-    bench.request(command(10**6, epoch=6))
+    own = bench.zk.zxid + 1
+    bench.request(command(own, epoch=5))
+    bench.request(command(own, epoch=6))
     bench.step(Hungup(connection=2))
     released = answers(bench.release())
     assert [ErrorCode.NONE] == [answer.error for answer in released if isinstance(answer, LeaderAndIsrResponse)]

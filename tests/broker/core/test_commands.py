@@ -8,12 +8,17 @@ from targets.broker.core import command_queue
 from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.events import Answered, Effect, Send
 from targets.broker.core.messages import (
+    EPOCH_DURING_DELETE as DELETED,
+)
+from targets.broker.core.messages import (
     ErrorCode,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
+    StopReplica,
     StopReplicaRequest,
     TopicPartition,
 )
+from targets.broker.core.state import Core
 from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
@@ -25,6 +30,7 @@ from targets.broker.core.zookeeper import (
     encode_state,
     leader_and_isr_path,
     partition_path,
+    topic_id_path,
     topic_path,
 )
 from tests.broker.core.bench import Bench, answers, registration
@@ -255,3 +261,94 @@ def test_commands_carry_the_controllers_epoch_and_v3s_fields() -> None:
     (state,) = request.partitions
     found = (state.leader, state.leader_epoch, state.isr, state.zk_version, state.replicas)
     assert found == (2, 0, (2, 1), 0, (2, 1))
+
+
+# --- topics whose ids not every broker knows ---------------------------------------------------------------------
+def write_state(bench: Bench, leader: int, epoch: int, topic_id: int = 57) -> None:
+    """Write a state as a broker of a release with ids does, or (0) one of a release without them."""
+    if topic_id_path(TP_A, 57) not in bench.zk.nodes:
+        bench.zk.put(topic_id_path(TP_A, 57))
+    bench.zk.put_state(leader, epoch, (2, 3), tp=TP_A, topic_id=topic_id)
+
+
+def queued(bench: Bench, broker: int = 3) -> list[tuple[int, int]]:
+    """Return id and epoch of each state that waits for a broker."""
+    waiting = bench.broker.state.controller.channels[broker].states.values()
+    return [(state.topic_id, state.leader_epoch) for state in waiting]
+
+
+@pytest.mark.parametrize(("first", "second"), [(57, 0), (0, 57)])
+def test_state_with_an_id_and_one_without_are_compared_by_their_epochs(first: int, second: int) -> None:
+    """A controller of an older release reads states with ids, and such as a leader of that release wrote anew."""
+    bench = controller_of(2, 3, rules="kip320")
+    create(bench, "a", 2, 3)
+    write_state(bench, 2, 4, first)
+    elect(bench, 3)
+    assert [(first, 5)] == queued(bench)
+    write_state(bench, 3, 5, second)
+    elect(bench, 2)
+    assert [(second, 6)] == queued(bench)
+
+
+def test_state_that_was_not_answered_does_not_return_over_a_newer_one_without_an_id() -> None:
+    bench = controller_of(2, 3, rules="kip320")
+    create(bench, "a", 2, 3)
+    write_state(bench, 2, 4)
+    elect(bench, 3)
+    (sent,) = [send for send in bench.sent(bench.answer(DONE, to=bench.sent()[-1])) if send.to == 3]
+    assert [5] == epochs(sent)
+    write_state(bench, 3, 5, 0)
+    elect(bench, 2)
+    bench.answer(None, to=sent)
+    assert [(0, 6)] == queued(bench)
+
+
+def test_deletion_without_an_id_voids_a_state_that_has_one() -> None:
+    """The next topic of that name begins with epoch 0 again, and is told."""
+    bench = controller_of(2, 3, rules="kip320")
+    create(bench, "a", 2, 3)
+    write_state(bench, 2, 4)
+    elect(bench, 3)
+    for path in (leader_and_isr_path(TP_A), topic_id_path(TP_A, 57), partition_path(TP_A), topic_path("a")):
+        bench.zk.remove(path)
+    bench.fire(BROKER_TOPICS)
+    assert [] == queued(bench)
+    create(bench, "a", 2, 3)
+    assert [(0, 0)] == queued(bench)
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "expected"),
+    [
+        ((57, DELETED), (0, DELETED), (0, DELETED)),  # the later one, which deletes whatever is there
+        ((0, DELETED), (57, DELETED), (57, DELETED)),
+        ((57, 4), (0, 5), (0, 5)),
+        ((57, 5), (0, 4), (57, 5)),
+        ((57, 5), (0, DELETED), (0, DELETED)),
+        ((0, DELETED), (57, 5), (0, DELETED)),
+        ((57, DELETED), (90, 1), (90, 1)),
+        ((90, 1), (57, DELETED), (90, 1)),
+    ],
+)
+def test_missed_deletion_of_two_is_the_newer_whichever_has_an_id(
+    known: tuple[int, int], asked: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    bench = controller_of(2, rules="kip320")
+    core = Core(state=bench.broker.state, disk=bench)
+    for topic_id, epoch in (known, asked):
+        missed = StopReplica(tp=TP_A, leader_epoch=epoch, topic_id=topic_id)
+        command_queue.note_unstopped(core, 3, [missed])
+    (noted,) = bench.broker.state.controller.unstopped[3].values()
+    assert expected == (noted.topic_id, noted.leader_epoch)
+
+
+def test_deletion_of_an_older_topic_leaves_what_was_not_answered_about_the_next() -> None:
+    bench = controller_of(2, rules="kip380")
+    create(bench, "a", 2)
+    (init,) = [send for send in bench.sent() if send.to == 2]
+    (sent,) = bench.sent(bench.answer(DONE, to=init))
+    assert [0] == epochs(sent)
+    core = Core(state=bench.broker.state, disk=bench)
+    command_queue.stop(core, 2, [StopReplica(tp=TP_A, topic_id=1)])
+    bench.answer(None, to=sent)
+    assert [0] == [state.leader_epoch for state in bench.broker.state.controller.channels[2].states.values()]

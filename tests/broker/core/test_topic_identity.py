@@ -14,6 +14,7 @@ import pytest
 
 from targets.broker.core.messages import (
     EPOCH_DURING_DELETE,
+    NO_TOPIC_ID,
     ErrorCode,
     FetchRequest,
     LeaderAndIsrRequest,
@@ -301,6 +302,7 @@ ALL_THAT_IS_LEFT = LeaderAndIsrRequest(
     [
         pytest.param(stop, 0, False, id="deletion of this topic"),
         pytest.param(stop, -1, True, id="deletion of the one before"),
+        pytest.param(lambda _: stop(NO_TOPIC_ID), 0, False, id="deletion of whichever has its name"),
         pytest.param(lambda _: ALL_THAT_IS_LEFT, 0, False, id="all that is left"),
     ],
 )

@@ -94,7 +94,7 @@ class TestBetweenBrokers:
 
     def test_error_code_that_the_core_lacks_is_unknown_server_error(self) -> None:
         request, _ = PEER[versions.OFFSET_FOR_LEADER_EPOCH]
-        frame = struct.pack(">iih1sihiq", 77, 1, 1, b"a", 1, 29, 0, -1)
+        frame = struct.pack(">iih1sihiq", 77, 1, 1, b"a", 1, 30, 0, -1)
         found = decode_response(frame, request, version=0, correlation_id=77, split_batches=split_stored)
         assert isinstance(found, m.OffsetForLeaderEpochResponse)
         assert (m.EpochAnswer(tp=A0, error=ErrorCode.UNKNOWN_SERVER_ERROR),) == found.answers

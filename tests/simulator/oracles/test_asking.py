@@ -60,7 +60,7 @@ def _keeps_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     ("plant", "says"),
     [
         (_sends_while_one_waits, f"B asks broker 1 (fetch), and {TP} awaits its answer to an earlier request."),
-        (_waits_for_nothing, f"C does not ask broker 1 (fetch) about {TP}, and nothing is in the way."),
+        (_waits_for_nothing, f" does not ask broker 1 (fetch) about {TP}, and nothing is in the way."),
         (_keeps_its_turn, "which was given records, fetch before"),
     ],
 )

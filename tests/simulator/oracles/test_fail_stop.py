@@ -113,6 +113,8 @@ def test_oracles_begin_with_what_failed_before_them() -> None:
     world = broken(DiskError.FULL)
     post(world, "A", produce("late", acks=1))
     assert world.until(lambda: world.nodes["B"].process is None, WAIT_S)
+    # The oracles learn what was committed before from the leader's next step: C's must not come first.
+    assert world.until(lambda: log_of(world, "C").end_offset == 4, WAIT_S)
     oracles = Oracles(world, [TP])
     world.nodes["B"].disk.errors.mend()
     boot(world, "B")
