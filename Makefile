@@ -152,6 +152,10 @@ evidence: $(STAMP) java  ## play every fault on a host, and keep what it and its
 test-releases: $(STAMP) java  ## one log on both, for every release of Apache Kafka whose jars are here; minutes
 	@$(BIN)/python -m pytest -m releases $(ARGS)
 
+.PHONY: test-package
+test-package: $(STAMP)  ## install the package in a new environment, and use it from another folder; by hand, minutes, needs the index
+	@$(BIN)/python -m tests.package.install
+
 .PHONY: check
 check: lint types arrows test-quick  ## lint, types, import arrows and quick tests; fixes nothing
 

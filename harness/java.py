@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.ending import end
+from harness.extras import remedy
 from harness.model import UsageError
 
 # Spark 4.3 runs on Java 17, 21 and 25. Versions between them are accepted; later ones are untested.
@@ -59,7 +60,7 @@ def find_java() -> Java:
         tried = "; ".join(refused) or "none found in JAVA_HOME, on PATH or in the usual places"
         raise UsageError(
             f"Java: {tried}; expected a Java {VERSION_MIN} to {VERSION_MAX} that runs; "
-            "install one, or `pip install -r requirements-java.txt`"
+            f"install one, or {remedy('java')}"
         )
     return java
 

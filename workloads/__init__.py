@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from workloads import append, batches, crash, idempotent, mixed, tail, topics, upgrade
-from workloads.clients.librdkafka import LibrdkafkaClient
-from workloads.clients.raw import RawClient
 from workloads.definition import Definition
 
 WORKLOADS: Final[dict[str, Definition]] = {
@@ -22,5 +20,9 @@ WORKLOADS: Final[dict[str, Definition]] = {
     "idempotent": idempotent.WORKLOAD,
     "upgrade": upgrade.WORKLOAD,
 }
-CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
+# Name of the library that a run's client stands on -> its module, which has a CLIENT and is imported on demand.
+CLIENTS: Final[dict[str, str]] = {
+    "raw": "workloads.clients.raw",
+    "librdkafka": "workloads.clients.librdkafka",
+}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -165,6 +165,8 @@ def _local_settings(java: Path, keep_classes: Path | None, *, large: bool) -> di
         "spark.driver.extraJavaOptions": shlex.join(options),
         "spark.local.dir": tempfile.gettempdir(),
         "spark.executorEnv.PYTHONPATH": path,
+        # Executors start in the user's folder, which may be a checkout with packages of the same names.
+        "spark.executorEnv.PYTHONSAFEPATH": "1",
     }
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import argparse
 import sys
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 
-from harness.cleanup import engine
-from harness.hosts import old_images
-from harness.hosts.old_images import OldImage
+from harness import extras
 from harness.model import EXIT_CODES
 from harness.report.text import plural
+
+if TYPE_CHECKING:
+    from harness.hosts.old_images import OldImage
 
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
@@ -29,6 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show, ask, remove; return 3 if an image could not be removed, else 0; UsageError if no engine answers."""
+    extras.require("docker", "fencepost clean")
+    from harness.cleanup import engine
+    from harness.hosts import old_images
+
     console = Console(highlight=False, soft_wrap=True, markup=False)
     client = engine.connect()
     try:

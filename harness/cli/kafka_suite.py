@@ -17,6 +17,7 @@ from harness.registry import load, pick
 from harness.report.conformance import render_conformance
 from harness.run.spec import BROKER
 from harness.scenario.file import Scenario
+from harness.suite.environments import require_clients
 from harness.suite.options import Options, configure_options
 from harness.suite.releases import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 from harness.suite.runner import SuiteRunner
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     targets = {name: load("target", TARGETS, name, "TARGET") for name in (KAFKA, BROKER)}
     pairs = pairs_of(_scenarios(arguments), chosen, targets, options)
+    require_clients(once(one.theirs for one in pairs))
     make_host = partial(pick("host", HOSTS, options.host), ports=options.ports, machines=options.machines)
     source = PlainSource(arguments.repository) if arguments.repository else default_source()
     releases = list({entry.release.name: entry.release for entry in chosen}.values())

@@ -14,6 +14,7 @@ from harness.cli.commands import COMMANDS
 from harness.ending import Parser, end
 from harness.model import EXIT_CODES, UsageError
 from harness.suite.interrupts import INTERRUPTS
+from harness.version import PACKAGE, version
 
 NAME: Final = "fencepost"
 
@@ -44,6 +45,7 @@ def _parser(words: Sequence[str]) -> Parser:
         "Fault injection for replicated logs. One set of rules judges every run: suites and single runs on "
         "PySpark, searches of many seeds in this process."
     )
+    parser.add_argument("--version", action="version", version=f"{PACKAGE} {version()}")
     parser.epilog = "exit codes: " + ", ".join(f"{code} {word}" for word, code in EXIT_CODES.items())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():

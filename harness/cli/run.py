@@ -30,7 +30,7 @@ from harness.search.simulated_search import SHRUNK_MAX, search_simulated
 from harness.search.single import play_one
 from harness.search.tally_tables import say
 from harness.suite.options import Options, configure_options, configure_stop
-from harness.suite.version import commit
+from harness.version import build
 from workloads import WORKLOADS
 
 LOCAL: Final = "local"
@@ -102,13 +102,13 @@ def run(arguments: argparse.Namespace) -> int:
             alike=True,
         )
         ours.spec(options.seed)
-        say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
+        say(console, f"seed {options.seed}, {build()}, host {options.host}, {runs.name}")
         seeds = range(options.seed, options.seed + arguments.seeds)
         return compare(Pairing(runs={THEIRS: runs, OURS: ours}), options, seeds, console)
     if runs.seconds is not None:
         return EXIT_OF_VERDICT[play_long(runs, options, console)]
     if arguments.seeds > 1 or arguments.time is not None:
-        say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
+        say(console, f"seed {options.seed}, {build()}, host {options.host}, {runs.name}")
         limit = Limit(seeds=arguments.seeds, seconds=arguments.time, first=arguments.stop_at_first)
         if options.host != SIM:
             return EXIT_OF_VERDICT[play_chaos(runs, options, limit, console)]

@@ -20,7 +20,7 @@ from harness.hosts.base import Host
 from harness.launch import Address
 from harness.model import UsageError
 from harness.random_schedule.timing import REAL, Timing
-from harness.registry import pick
+from harness.registry import load, pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from workloads import CLIENTS
@@ -98,7 +98,7 @@ class RealEnvironment:
     def make_client(self, cluster: Cluster) -> Client:
         """Return a client over the network."""
         name = self._client or self._target.client(cluster.rules)
-        make = pick("client", CLIENTS, name)
+        make = load("client", CLIENTS, name, "CLIENT")
         assert isinstance(cluster.host, RealMachines), "expected a cluster that this environment opened"
         made: Client = make(
             history=cluster.history, bootstrap=cluster.clients_addresses, ledger=cluster.host.ledger

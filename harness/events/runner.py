@@ -15,6 +15,7 @@ class Setup(Event):
 
     PROCESS: ClassVar[str] = "runner"
 
+    version: str | None = field(default=None, metadata=key("of Fencepost, as `0.1.0`; absent in older histories"))
     scenario: str
     protocol: str
     changes: tuple[str, ...] | None = field(

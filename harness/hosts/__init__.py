@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from harness import extras
 from harness.hosts.base import Host
 from harness.model import UsageError
 
@@ -40,7 +41,7 @@ class MakeHost(Protocol):
         """Make the host."""
 
 
-# Each module is imported only when its host is made: a run on this machine needs no Docker SDK.
+# Each module is imported only when its host is made: a run on this machine needs no extra.
 def _local(run_dir: Path, *, machines: Path | None = None, **options: Any) -> Host:
     from harness.hosts.local import LocalHost
 
@@ -49,13 +50,15 @@ def _local(run_dir: Path, *, machines: Path | None = None, **options: Any) -> Ho
 
 
 def _docker(run_dir: Path, *, machines: Path | None = None, **options: Any) -> Host:
+    _refuse("docker", machines)
+    _require("docker")
     from harness.hosts.docker import DockerHost
 
-    _refuse("docker", machines)
     return DockerHost(run_dir, **options)
 
 
 def _ssh(run_dir: Path, **options: Any) -> Host:
+    _require("ssh")
     from harness.hosts.ssh import SshHost
 
     return SshHost(run_dir, **options)
@@ -68,15 +71,17 @@ TAKE_PORTS: Final = frozenset({"local", "ssh"})
 
 def machines_of(host: str, file: Path | None) -> Path | None:
     """
-    Return the file of a host's machines, None for a host that has none to list; before anything is opened.
+    Return the file of a host's machines, None for a host that has none to list; asked before anything is opened.
 
     Args:
         host: a name of an environment.
         file: the file that the command line names.
 
     Raises:
-        UsageError: The host needs one and there is none, or it is wrong; or the host takes none.
+        UsageError: The host needs one and there is none, or it is wrong; or the host takes none; or a package that
+            the host needs is not installed.
     """
+    _require(host)
     if host != "ssh":
         _refuse(host, file)
         return None
@@ -84,6 +89,12 @@ def machines_of(host: str, file: Path | None) -> Path | None:
     from harness.hosts.ssh import listed
 
     return read_machines(listed(file)).file
+
+
+def _require(host: str) -> None:
+    """Raise UsageError if a package of the host's extra, which has its name, is not installed."""
+    if host in extras.EXTRAS:
+        extras.require(host, f"host {host}")
 
 
 def _refuse(host: str, machines: Path | None) -> None:

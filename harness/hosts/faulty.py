@@ -9,7 +9,6 @@ A full disk is full for every write, also for one that the disk below could stil
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from harness import limits
+from harness import extras, limits
 from harness.cleanup import mounts
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
@@ -198,9 +197,7 @@ def missing() -> str:
         return "no /dev/fuse; expected the kernel's module fuse"
     if os.geteuid() != 0 and shutil.which("fusermount3") is None:
         return "no fusermount3 on PATH; expected the package fuse3, or root"
-    if importlib.util.find_spec(LIBRARY) is None:
-        return f"no Python package {LIBRARY}; expected requirements.txt installed"
-    return ""
+    return extras.lacks("fuse")
 
 
 def _try_once(folder: Path, ledger: Ledger) -> str:

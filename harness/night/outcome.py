@@ -14,6 +14,7 @@ from harness.night.count import Count, Finding
 from harness.night.schedule import Role, Unit
 from harness.night.state import State
 from harness.night.trim import FINDINGS
+from harness.version import named
 
 VERSION: Final = 1
 GOOD, UNKNOWN, BAD = "as expected", "unknown", "not as expected"
@@ -98,6 +99,7 @@ class Outcome:
         removed: folders that were deleted for want of space.
         notes: what else went wrong.
         commits: of the harness, in the order of the sessions.
+        builds: versions with their commits, likewise.
     """
 
     about: Mapping[str, Any]
@@ -107,6 +109,7 @@ class Outcome:
     killed: int
     spent_s: float
     commits: Sequence[str]
+    builds: Sequence[str]
     lines: Sequence[Line]
     groups: Sequence[Group]
     removed: Mapping[str, int]
@@ -159,6 +162,7 @@ class Outcome:
             "ended": self.ended,
             "seed": self.about["seed"],
             "commits": list(self.commits),
+            "builds": list(self.builds),
             "asked_s": self.about["seconds"],
             "spent_s": round(self.spent_s, 1),
             "sessions": self.sessions,
@@ -183,6 +187,11 @@ def outcome_of(state: State, units: Sequence[Unit], *, finished: bool) -> Outcom
         killed=max(0, len(state.sessions) - state.interrupted - 1),
         spent_s=state.spent_s,
         commits=tuple(dict.fromkeys(str(session["commit"]) for session in state.sessions)),
+        builds=tuple(
+            dict.fromkeys(
+                named(str(session.get("fencepost", "")), str(session["commit"])) for session in state.sessions
+            )
+        ),
         lines=lines,
         groups=_groups(lines, gone),
         removed=state.removed,

@@ -191,7 +191,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
         ("asked for", took(about["seconds"])),
         ("at work", took(outcome.spent_s)),
         ("seed", str(about["seed"])),
-        ("commit", ", then ".join(outcome.commits)),
+        ("played by", ", then ".join(outcome.builds)),
     ]
     if outcome.sessions > 1:
         facts.append(("sessions", f"{outcome.sessions}, {outcome.killed} of them killed"))

@@ -24,6 +24,7 @@ from harness.report.text import clean, plural, shortened
 from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
 from harness.scenario.variant import is_mutant
+from harness.version import named
 
 STATUS_SIGNS: Final[Mapping[Status, str]] = {
     Status.AS_EXPECTED: "✓",
@@ -148,7 +149,7 @@ def _facts(suite: Suite, views: Sequence[RunView]) -> tuple[tuple[str, str], ...
         ("host", suite.host),
         ("power loss", suite.power_tier),
         ("seed", str(suite.seed)),
-        ("commit", suite.commit),
+        ("played by", named(suite.version, suite.commit)),
         ("rules changed", rules or "none"),
         (
             "history",

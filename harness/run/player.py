@@ -31,6 +31,7 @@ from harness.scenario.runner import Play
 from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
 from harness.tables.following import Following
+from harness.version import version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +218,7 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
     """Return the history's first event: everything that was chosen and drawn."""
     settings, counts = spec.scenario.settings, spec.draw.counts
     return Setup(
+        version=version(),
         scenario=spec.scenario.name,
         protocol=spec.variant.protocol,
         changes=tuple(spec.variant.changes),

@@ -14,6 +14,7 @@ from typing import Final
 from harness.cluster.target import IDEMPOTENCE
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
+from harness.version import in_checkout
 
 # The default target: the broker of this repository.
 BROKER: Final = "broker"
@@ -107,8 +108,10 @@ class RunSpec:
 
     @property
     def command(self) -> str:
-        """The command line that repeats this run alone."""
-        return _make_command(self) if self.make else _run_command(self)
+        """The command that repeats this run alone: of make in a checkout, else of fencepost."""
+        if not self.make:
+            return _run_command(self)
+        return _make_command(self) if in_checkout() else _suite_command(self)
 
 
 def _run_command(spec: RunSpec) -> str:
@@ -127,6 +130,25 @@ def _run_command(spec: RunSpec) -> str:
     words += [NARROW] if spec.narrow else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     words += [] if spec.seconds is None else ["--time", f"{spec.seconds:g}", NO_FRESH]
+    return shlex.join(words)
+
+
+# Target of the Makefile -> the command that it calls.
+_COMMANDS: Final = {"test-kip101": "test-kip101", "scenarios": "play", "test-kafka": "test-kafka"}
+
+
+def _suite_command(spec: RunSpec) -> str:
+    words = ["fencepost", _COMMANDS[spec.make], "--host", spec.host, "--scenario", spec.scenario.name]
+    if spec.make == "test-kafka":
+        words += ["--release", str(spec.variant)]
+    else:
+        words += ["--protocol", str(spec.variant)]
+        words += [] if spec.target == BROKER else ["--target", spec.target]
+        words += [word for change in spec.changes for word in ("--rule", change)]
+    words += ["--seed", str(spec.seed)]
+    words += ["--hosts", spec.machines] if spec.machines else []
+    words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
+    words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)
 
 

@@ -36,6 +36,7 @@ class Suite:
     rules: Mapping[str, str]
     results: tuple[RunResult, ...]
     seconds: float
+    version: str = ""  # of Fencepost; older suites have none
 
     @property
     def scenarios(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.search.real_runs import RealRun
 from harness.suite.judged import judge_run
-from harness.suite.version import commit
+from harness.version import build
 
 FINDING: Final = "finding.md"
 # The number of findings that are kept; the others can be played again from their seeds.
@@ -82,7 +82,7 @@ def finding_text(spec: RunSpec, result: RunResult) -> str:
         f"- System: {release}{models}, coordinated by ZooKeeper; host {spec.host}",
         f"- Rules and properties: {_listed(rules)}",
         f"- Machine: {platform.platform()}, Java {find_java().version}, Python {platform.python_version()}",
-        f"- Harness: commit {commit()}",
+        f"- Harness: {build()}",
         f"- Faults: {', '.join(f'{name} {number}' for name, number in sorted(result.activity.bit.items()))}",
         "",
         "Play it again, with timing of its own:",

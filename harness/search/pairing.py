@@ -29,7 +29,7 @@ from harness.search.real_runs import Job, RealRun, open_players, play_many
 from harness.search.tally_tables import say
 from harness.suite.options import Options
 from harness.suite.progress import RunProgress
-from harness.suite.version import commit
+from harness.version import commit
 
 OURS: Final = "ours"
 THEIRS: Final = "theirs"

@@ -7,10 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.cluster.fault import Fault
+from harness.cluster.target import Target
 from harness.model import UsageError
+from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
+from harness.run.spec import RunSpec
 from harness.suite.interrupts import INTERRUPTS, apart
+from harness.workload.plan import Library
+from targets import TARGETS
+from workloads.clients.beginning import require_installed
 
 
 def open_environment(environment: Environment, folder: Path) -> None:
@@ -39,6 +45,13 @@ def require_abilities(environment: Environment, faults: Mapping[str, Fault], nam
         needs = faults[name].needs if name in faults else None
         if needs is not None and (reason := environment.lacks(needs)):
             raise UsageError(f"fault {name}: {reason}")
+
+
+def require_clients(specs: Iterable[RunSpec]) -> None:
+    """Raise UsageError if the library of a run's own client is not installed; asked before anything is opened."""
+    for spec in specs:
+        target: Target = load("target", TARGETS, spec.target, "TARGET")
+        require_installed(Library(target.client(spec.rules)))
 
 
 @contextmanager

@@ -24,13 +24,13 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, create_suite
 from harness.run.suite import Suite
-from harness.suite.environments import closing, open_environment, require_abilities
+from harness.suite.environments import closing, open_environment, require_abilities, require_clients
 from harness.suite.judged import judge_run
 from harness.suite.options import Options
 from harness.suite.playing import play_all
 from harness.suite.progress import RunProgress
 from harness.suite.spark_worker import Found, SparkWorker
-from harness.suite.version import commit
+from harness.version import commit, named, version
 from nemesis import NEMESES
 
 
@@ -81,7 +81,9 @@ class SuiteRunner:
             started=started,
             began=time.monotonic(),
         )
-        runner.say(f"seed {options.seed}, commit {playing}, host {options.host}, {about}, Java {java.version}")
+        runner.say(
+            f"seed {options.seed}, {named(version(), playing)}, host {options.host}, {about}, Java {java.version}"
+        )
         return runner
 
     def say(self, text: str) -> None:
@@ -95,6 +97,7 @@ class SuiteRunner:
 
     def play(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
         """Open the environment, play the specs in it, and close it in any case."""
+        require_clients(specs)
         with closing(environment.close, self.note):
             open_environment(environment, self.folder.path / "zookeeper")
             require_abilities(environment, NEMESES, dict.fromkeys(name for spec in specs for name in spec.faults))
@@ -133,6 +136,7 @@ class SuiteRunner:
             name=self.name,
             started=self.started.isoformat(timespec="seconds"),
             commit=self.commit,
+            version=version(),
             host=self.options.host,
             target=target,
             power_tier=", ".join(sorted({run.power_tier for _, run in self.runs.values()} - {""})),

@@ -110,7 +110,7 @@ def test_broken_java_is_told_with_what_it_said(
     monkeypatch.setattr(java.importlib.util, "find_spec", lambda _name: None)
     assert (
         f"fencepost: Java: {broken} (PATH): does not run: exit 1, it said 'libjvm.so is not what it was'; "
-        "expected a Java 17 to 25 that runs; install one, or `pip install -r requirements-java.txt`\n"
+        "expected a Java 17 to 25 that runs; install one, or `pip install 'fencepost[java]'`\n"
     ) == refused(capsys, folder)
 
 

@@ -96,7 +96,7 @@ def test_broken_java_does_not_stand_in_the_way_of_one_that_works(
 
 
 def test_no_java_at_all_says_what_to_install() -> None:
-    with pytest.raises(UsageError, match=r"none found in JAVA_HOME.*pip install -r requirements-java\.txt"):
+    with pytest.raises(UsageError, match=r"none found in JAVA_HOME.*pip install 'fencepost\[java\]'"):
         find_java()
 
 

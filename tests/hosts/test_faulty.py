@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,13 @@ def test_machine_without_fuse_says_what_to_install(
     make_host: MakeHostFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faulty, "_trials", [])
-    monkeypatch.setattr(faulty.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, faulty.LIBRARY, None)
     monkeypatch.setattr(faulty.shutil, "which", lambda tool: f"/bin/{tool}")
     host = make_host()
     reasons = {host.lacks(ability) for ability in OF_DISKS}
-    assert {"host local: no Python package mfusepy; expected requirements.txt installed"} == reasons
+    assert {
+        "host local: no Python package mfusepy; expected it installed; `pip install 'fencepost[fuse]'`"
+    } == reasons
     assert "" == host.lacks(Ability.LOST_DISKS)
     host.add_node("A", disk=True, fails=True)
     with pytest.raises(PreconditionError, match="has no FUSE over it; expected one"):

@@ -9,7 +9,7 @@ import pytest
 from docker.errors import APIError
 
 from harness.cleanup.engine import connect
-from harness.hosts import images
+from harness.hosts import contents, images
 from harness.model import UsageError
 from tests.kept import exhaustive
 
@@ -18,18 +18,19 @@ from tests.kept import exhaustive
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A minimal project folder, which replaces the real one."""
     (tmp_path / "targets" / "broker").mkdir(parents=True)
-    (tmp_path / "harness").mkdir()
-    for name in ("Dockerfile", *images.SOURCES["broker"][:-1], "targets/broker/main.py"):
+    (tmp_path / "harness" / "hosts").mkdir(parents=True)
+    for name in (images.DOCKERFILE, *contents.SOURCES["broker"][:-1], "targets/broker/main.py"):
         (tmp_path / name).write_text(f"# {name}\n")
-    (tmp_path / "requirements.txt").write_text("kazoo==1\nkio==1\ncrc32c==1\ncramjam==1\ntyping-extensions==1\n")
-    (tmp_path / "requirements-java.txt").write_text("# a Java\njdk4py==17\n")
-    monkeypatch.setattr(images, "ROOT", tmp_path)
+    (tmp_path / contents.PINS).write_text(
+        "kazoo==1\nkio==1\ncrc32c==1\ncramjam==1\ntyping-extensions==1\n# a Java\njdk4py==17\n"
+    )
+    monkeypatch.setattr(contents, "ROOT", tmp_path)
     monkeypatch.setattr(images, "find_jars", lambda: ())
     return tmp_path
 
 
 @pytest.mark.parametrize(
-    "changed", ["Dockerfile", "harness/model.py", "targets/broker/main.py", "requirements.txt"]
+    "changed", [images.DOCKERFILE, "harness/model.py", "targets/broker/main.py", contents.PINS]
 )
 def test_broker_image_is_another_when_what_it_is_made_of_changes(project: Path, changed: str) -> None:
     before = images._tag("broker", "base")
@@ -47,13 +48,13 @@ def test_zookeeper_image_stays_when_only_the_broker_changes(project: Path) -> No
 
 
 def test_wheel_without_a_pin_is_told(project: Path) -> None:
-    (project / "requirements.txt").write_text("kazoo==1\n")
+    (project / contents.PINS).write_text("kazoo==1\n")
     with pytest.raises(UsageError, match="no pin for kio, crc32c, cramjam, typing_extensions"):
         images._tag("broker", "base")
 
 
 def test_every_stage_has_the_label_by_which_its_images_are_found() -> None:
-    stages = (images.ROOT / "Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[1:]
+    stages = (contents.ROOT / images.DOCKERFILE).read_text(encoding="utf-8").split("\nFROM ")[1:]
     assert ["broker-parts", "broker", "zookeeper-parts", "zookeeper"] == [
         stage.splitlines()[0].rpartition(" AS ")[2] for stage in stages
     ]
@@ -123,8 +124,14 @@ def test_build_leaves_no_image_without_a_name() -> None:
         client.close()
 
 
-def test_every_wheel_of_the_project_is_pinned() -> None:
-    assert [line.partition("==")[0].replace("-", "_") for line in images._pins("broker")] == list(
-        images.WHEELS["broker"]
-    )
-    assert len(images._pins("zookeeper")) == 1
+@pytest.mark.parametrize("target", contents.WHEELS)
+def test_wheels_of_images_are_those_that_the_project_pins(target: str) -> None:
+    """An installed package has no requirements.txt, so the images' own list stands beside it."""
+    pinned = {
+        line.strip()
+        for name in ("requirements.txt", "requirements-java.txt")
+        for line in (contents.ROOT / name).read_text(encoding="utf-8").splitlines()
+    }
+    found = contents.pins(target)
+    assert [line.partition("==")[0].replace("-", "_") for line in found] == list(contents.WHEELS[target])
+    assert [] == [line for line in found if line not in pinned]

@@ -25,6 +25,7 @@ from harness.suite import runner as module
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.spark_worker import SparkWorker
+from harness.version import version
 from targets import TARGETS
 from tests.checkers.golden import ops_of
 from tests.suite.cells import spec_of
@@ -69,7 +70,7 @@ def test_begin_prints_what_is_played_and_names_the_folder_after_the_seed(tmp_pat
     console = Console(width=60)
     with console.capture() as printed:
         runner = begin(tmp_path, console=console)
-    assert printed.get().startswith("seed 7, commit ")
+    assert printed.get().startswith(f"seed 7, fencepost {version()}, commit ")
     assert "host local, two runs, Java 17\n" in printed.get()
     assert f"{runner.started:%Y%m%dT%H%M%S}-7" == runner.folder.path.name
     word = begin(tmp_path, folder="run")

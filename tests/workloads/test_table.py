@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.registry import load
 from harness.scenario.file import draw
 from harness.suite.scenario_files import read_scenario
 from workloads import CLIENTS, SCENARIOS
 
 
 def test_clients_are_known_by_the_library_they_stand_on() -> None:
-    assert {name: kind.__module__ for name, kind in CLIENTS.items()} == {
-        name: f"workloads.clients.{name}" for name in CLIENTS
-    }
+    for name, module in CLIENTS.items():
+        assert f"workloads.clients.{name}" == module == load("client", CLIENTS, name, "CLIENT").__module__
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from harness import extras
 from harness.cleanup.ledger import Ledger
 from harness.history.file import History
 from harness.model import UsageError
@@ -32,6 +33,12 @@ STACKS: Final[Mapping[str, str]] = {
     Library.KAFKA_PYTHON: "workloads.clients.kafka_python_work",
     Library.AIOKAFKA: "workloads.clients.aiokafka_work",
     Library.JAVA: "workloads.clients.java_work",
+}
+# The module of each that is a Python package.
+MODULES: Final[Mapping[Library, str]] = {
+    Library.LIBRDKAFKA: "confluent_kafka",
+    Library.KAFKA_PYTHON: "kafka",
+    Library.AIOKAFKA: "aiokafka",
 }
 
 
@@ -124,20 +131,34 @@ def work_of(
 
 
 def stack_of(library: Library) -> Stack:
-    """Return a library; there is none for `raw`."""
+    """Return a library, which is installed; there is none for `raw`."""
+    require_installed(library)
     found: Stack = load("client", STACKS, library, "STACK")
     return found
+
+
+def require_installed(library: Library) -> None:
+    """Raise UsageError if a library's package is not installed."""
+    if why := _not_installed(library):
+        raise UsageError(f"client {library}: {why}")
+
+
+def _not_installed(library: Library) -> str:
+    return extras.lacks("kafka", MODULES[library]) if library in MODULES else ""
 
 
 def lacking(clients: Clients) -> Mapping[Library, str]:
     """Return, of each library that plans name and this machine cannot have, why, and what to do."""
     named = (library for library in clients.libraries if library is not Library.RAW)
-    found = {library: stack_of(library).lacks() for library in named}
+    found = {library: _not_installed(library) or stack_of(library).lacks() for library in named}
     return {library: why for library, why in found.items() if why}
 
 
 def impossible(clients: Clients, own: Library) -> Iterator[str]:
-    """Yield, for each client that is impossible on real nodes, why it is."""
+    """Yield, for each client that is impossible on real nodes, why it is; what is not installed is `lacking`."""
+    if why := _not_installed(own):
+        yield f"client {own}: {why}"
+        return
     both: tuple[ProducerPlan | ConsumerPlan, ...] = (*clients.producers, *clients.consumers)
     if own is Library.LIBRDKAFKA:  # the target's brokers know no record batches
         for either in both:

@@ -355,3 +355,6 @@ def _start_of(consumer: Consumer, place: TopicPartition) -> int:
     if found.error is not None:
         raise KafkaException(found.error)
     return int(found.offset)
+
+
+CLIENT: Final = LibrdkafkaClient

@@ -380,3 +380,6 @@ def _take(records: bytes, reading: _Reading) -> None:
             if reading.position <= record.offset < (reading.end or 0)
         ]
         reading.position = max(reading.position, header.last_offset + 1)
+
+
+CLIENT: Final = RawClient

@@ -22,7 +22,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from harness.hosts import faulty, images
+from harness.hosts import contents, faulty
 from harness.launch import Launch
 
 # The agent is the host `local`, with a driver; harness/hosts/remote/agent.py.
@@ -43,6 +43,7 @@ AGENT: Final = (
     "harness/cluster/disk_error.py",
     "harness/ending.py",
     "harness/events",
+    "harness/extras.py",
     "harness/hosts/__init__.py",
     "harness/hosts/base.py",
     "harness/hosts/disks.py",
@@ -80,7 +81,7 @@ AGENT: Final = (
     "harness/zookeeper/server.py",
 )
 # The modules by which a machine's Python shows that it has a broker's libraries.
-LIBRARIES: Final = images.WHEELS["broker"]
+LIBRARIES: Final = contents.WHEELS["broker"]
 # One file of Python alone, so that this Python's own serves every other.
 FUSE: Final = faulty.LIBRARY
 # Where a node finds the library of its launch: a link in the folder in which its process starts.
@@ -108,9 +109,9 @@ class Parcel:
 def sources() -> Parcel:
     """Return the sources of agent and broker."""
     names = sorted(
-        {path for top in (*AGENT, *images.SOURCES["broker"]) for path in _python_files(images.ROOT / top)}
+        {path for top in (*AGENT, *contents.SOURCES["broker"]) for path in _python_files(contents.ROOT / top)}
     )
-    return _packed({str(path.relative_to(images.ROOT)): path.read_bytes() for path in names})
+    return _packed({str(path.relative_to(contents.ROOT)): path.read_bytes() for path in names})
 
 
 @cache
@@ -128,7 +129,7 @@ def libraries(python: tuple[int, int], like: tuple[str, ...]) -> Parcel:
     if python == sys.version_info[:2] and like == like_ours():
         return _packed(dict(_installed(LIBRARIES)))
     wheels: dict[str, bytes] = {}
-    for wheel in images.download("broker", python=".".join(map(str, python)), machine=like[2]):
+    for wheel in contents.download("broker", python=".".join(map(str, python)), machine=like[2]):
         with zipfile.ZipFile(wheel) as archive:
             wheels |= {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
     return _packed(wheels)

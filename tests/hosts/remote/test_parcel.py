@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hosts import images
+from harness.hosts import contents
 from harness.hosts.remote import parcel, prepare
 from tests.needs import needs
 
@@ -75,7 +75,7 @@ def test_libraries_of_another_python_are_the_pinned_wheels_for_it(
             archive.writestr("kazoo/__init__.py", "")
         return [wheel]
 
-    monkeypatch.setattr(images, "download", download)
+    monkeypatch.setattr(contents, "download", download)
     packed = parcel.libraries((3, 99), ("cpython", "linux", "riscv64", "glibc"))
     assert [("broker", "3.99", "riscv64")] == asked
     assert ["kazoo/__init__.py"] == zipfile.ZipFile(io.BytesIO(packed.archive)).namelist()
