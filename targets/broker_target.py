@@ -58,6 +58,9 @@ class BrokerTarget:
             raise UsageError(str(error)) from error
         return as_text(chosen)
 
+    def require(self, rules: Mapping[str, str]) -> None:
+        """Do nothing: this Python is all that it needs."""
+
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """`python -m targets.broker --config broker.json`."""
         place = spec.place

@@ -57,6 +57,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "the night's first seed (default: random, or that of the night that goes on)"
     add("--seed", type=whole_number(0, SEED_MAX), help=text)
     add("--fresh", action="store_true", help="begin a new night, and close one that was not ended")
+    text = "a night is unknown if a line is left out because this machine lacks what it needs"
+    add("--strict", action="store_true", help=text)
     text = "parallel runs (default: one for each core in the simulator, and what the plan says on other hosts)"
     add("--jobs", type=whole_number(1, limits.OPTION_JOBS_MAX), help=text)
     add("--power-tier", choices=("loop", "watermark"), help="require this way to lose power")
@@ -89,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         ports=arguments.ports,
         power_tier=arguments.power_tier,
         fresh=arguments.fresh,
+        strict=arguments.strict,
     )
     outcome = play_night(options, console)
     say(console, headline(outcome))

@@ -19,7 +19,7 @@ from harness.cluster.churned import ChurnedTopics
 from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
-from harness.cluster.names import OWN, SPEAKS_AS
+from harness.cluster.names import OWN, protocol_of
 from harness.cluster.partition import NOTED, Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, UNREACHED, Effect
@@ -207,8 +207,7 @@ class Cluster:
     def _named_protocol(self, protocol: str) -> tuple[str, Mapping[str, str]]:
         if protocol == OWN:
             return self.protocol, self.rules
-        found = f"{self.protocol}{protocol}" if protocol.startswith(SPEAKS_AS) else protocol
-        found = found.removeprefix(f"{self.target.name}:")
+        found = protocol_of(protocol, self.protocol, self.target.name)
         return found, self.target.rules(found, ())
 
     def why_not_installed(self, protocol: str) -> str:

@@ -119,6 +119,14 @@ class Target(Protocol):
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
         """Return the rules of a protocol with changes ("name=value"); raise UsageError for an unknown rule."""
 
+    def require(self, rules: Mapping[str, str]) -> None:
+        """
+        Check that this machine has what nodes with these rules are launched from.
+
+        Raises:
+            UsageError: it lacks something; the text has the command that brings it.
+        """
+
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """Return how to start a node."""
 

@@ -48,7 +48,7 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "valid": "`test-kip101`, `play`: every run is exactly as expected. `lineage`: no directories disagree. "
     "`agree`: no run differs. `check`: every verdict is as stored; with `--jepsen`, every history is valid. "
     "`shrink`: the smallest schedule that was found is written. `nightly`: nothing was found, and every canary "
-    "failed.",
+    "failed; lines may have been left out for what the machine lacks.",
     "crash": "The harness itself failed, outside of a run: a bug.",
     "usage": "An option or an input file is wrong, or the machine lacks something before the first run; one line "
     "says what to change.",
@@ -57,7 +57,8 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "as that, or something cannot be read; every other verdict is as stored; with `--jepsen`, a line "
     "cannot be used, or Jepsen's checker would throw. `summary`: something could not be read. "
     "`clean`: an image could not be removed. `shrink`: the "
-    "schedule shows no violation in the simulator. `nightly`: something is unknown, or could not be run.",
+    "schedule shows no violation in the simulator. `nightly`: something is unknown, or could not be run; "
+    "with `--strict`, a line was left out; without it, all plays or all canaries were.",
     "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
     "faulty. `agree`: a run differs. `check`: a verdict is not as stored; with `--jepsen`, a history is invalid. "
     "`nightly`: a violation or a hang was found, or a canary did not fail.",

@@ -9,6 +9,7 @@ time that the night has been at work so far, all its sessions together.
 | --- | --- |
 | `night` | all that decides what is played; the first line |
 | `session` | when a process began to play the night, and which |
+| `asked` | the lines that are left out of this session, each with what the machine lacks for it |
 | `begun` | a unit's number |
 | `ran` | of a unit on real processes: the place of a run in it, what it showed, and the time of the unit so far |
 | `ended` | a unit's number; in the simulator what all its runs showed; why it could not be played, or "" |

@@ -1,7 +1,7 @@
 """
 A night as JUnit's XML, which CI servers read: a suite for each host, a case for each line.
 
-A line that is not as expected has a failure, and one that is unknown has an error.
+A line that is not as expected has a failure, one that is unknown an error, and one that is left out is skipped.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from harness.night.outcome import BAD, UNKNOWN, Line, Outcome
+from harness.night.outcome import BAD, LEFT_OUT, UNKNOWN, Line, Outcome
 from harness.report.text import clean
 
 
@@ -18,7 +18,7 @@ def junit_of(outcome: Outcome) -> str:
     root = ET.Element("testsuites", {"name": "fencepost nightly", **_totals(outcome.lines)})
     for host in dict.fromkeys(line.host for line in outcome.lines):
         lines = [line for line in outcome.lines if line.host == host]
-        about = {"name": host, "timestamp": str(outcome.about["started"])[:19], "skipped": "0"}
+        about = {"name": host, "timestamp": str(outcome.about["started"])[:19]}
         suite = ET.SubElement(root, "testsuite", {**about, **_totals(lines)})
         for line in lines:
             _add_case(suite, line)
@@ -31,6 +31,7 @@ def _totals(lines: Sequence[Line]) -> dict[str, str]:
         "tests": str(len(lines)),
         "failures": str(sum(line.status == BAD for line in lines)),
         "errors": str(sum(line.status == UNKNOWN for line in lines)),
+        "skipped": str(sum(line.status == LEFT_OUT for line in lines)),
         "time": f"{sum(line.used_s for line in lines):.3f}",
     }
 
@@ -42,6 +43,8 @@ def _add_case(suite: ET.Element, line: Line) -> None:
         tag = "failure" if line.status == BAD else "error"
         about = ET.SubElement(case, tag, {"message": clean(line.why), "type": line.status})
         about.text = clean("\n".join(_told(line)))
+    if line.status == LEFT_OUT:
+        ET.SubElement(case, "skipped", {"message": clean(line.why)})
     ET.SubElement(
         case, "system-out"
     ).text = f"{line.count.runs} runs, {sum(line.count.bit.values())} faults took effect"

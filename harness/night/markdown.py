@@ -31,7 +31,10 @@ def markdown_of(view: NightView) -> str:
     )
     parts.append("## What could not be run, and why")
     not_run = [(name, str(units), why) for name, why, units in outcome.not_run]
-    parts.append(_table(("what", "units", "why"), not_run) if not_run else "Nothing: all of the plan was played.")
+    parts.append(_table(("what", "units", "why"), not_run) if not_run else "Nothing.")
+    left_out = [(name, why) for why, names in outcome.left_out for name in names]
+    parts.append("## Left out, since this machine lacks what it needs")
+    parts.append(_table(("what", "what is missing"), left_out) if left_out else "Nothing: it has all.")
     if view.unknowns:
         parts += ["## Runs that nobody could judge", *(_cause(each) for each in view.unknowns)]
     ran = [(f"{line.role} {line.name}", line.status, *cells) for line, cells in view.ran]

@@ -26,6 +26,7 @@ from harness.night.journal import VERSION, Journal
 from harness.night.known import KnownSeeds, chosen
 from harness.night.live import NightProgress
 from harness.night.lock import alone
+from harness.night.needs import lacks_of
 from harness.night.opening import (
     KNOWN,
     LATEST,
@@ -36,12 +37,13 @@ from harness.night.opening import (
     unended_in,
     units_of,
 )
-from harness.night.outcome import Outcome, outcome_of
+from harness.night.outcome import Outcome, by_reason, outcome_of
 from harness.night.output import write_night
 from harness.night.play import Ended, Table, play_unit, remember
 from harness.night.schedule import Role, Unit, digest_of
 from harness.night.state import State
 from harness.night.trim import FINDINGS, Shelf
+from harness.report.text import plural
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import Run, check_results
@@ -50,6 +52,8 @@ from harness.version import build, commit, version
 
 # The page of a night that is at work is written so often, so that a night that is killed for good has one.
 PAGE_EVERY_S: Final = 300.0
+# Where hosts have their files while they are asked what they lack.
+ASKED: Final = "asked"
 # Units that have not begun by then are not played: a machine may be much slower than the plan reckons.
 LATE: Final = 2.0
 LATE_S: Final = 1800.0
@@ -98,7 +102,7 @@ class _Night:
         if unended is not None and (night := _Night._again(unended, options, console, clock)) is not None:
             why = night.differs()
             if not why:
-                night.tell("session", at=_now(), commit=commit(), fencepost=version())
+                night.begin_session()
                 done = sum(each.ended for each in night.state.units.values())
                 night.say(f"night {unended.name} goes on: {done} of {len(night.units)} units are done")
                 return night
@@ -129,7 +133,7 @@ class _Night:
         state = State.of([{"what": "night", "spent_s": 0.0, **about}])
         night = _Night._of(options, console, folder, journal, state)
         night.tell("night", digest=digest_of(night.units), **about)
-        night.tell("session", at=_now(), commit=commit(), fencepost=version())
+        night.begin_session()
         night.say(f"night {folder.name}: seed {seed}, {build()}, {len(night.units)} units")
         return night
 
@@ -170,6 +174,10 @@ class _Night:
         journal.make_room = shelf.make_room
         return night
 
+    def begin_session(self) -> None:
+        """Say in the journal that this process plays the night."""
+        self.tell("session", at=_now(), commit=commit(), fencepost=version(), strict=self.options.strict)
+
     def differs(self) -> str:
         """Return why a night that was not ended is not the one that is asked for, "" if it is."""
         about, options = self.state.about, self.options
@@ -187,13 +195,36 @@ class _Night:
         """Play what is left, and end the night."""
         reap()
         self._mend()
-        open_units = [unit for unit in self.units if not self.state.progress(unit.number).ended]
+        self._ask()
+        open_units = [unit for unit in self.units if self._is_ahead(unit)]
         with NightProgress(self.console, len(self.units), self._violations()) as progress:
             for unit in open_units:
                 self._play(unit, progress)
                 if time.monotonic() - self.written_s >= PAGE_EVERY_S:
                     self._write()
         return self.end()
+
+    def _ask(self) -> None:
+        """
+        Ask once what the machine lacks, leave out what it cannot play, and say so.
+
+        A session that goes on asks again: a line is back as soon as the machine has what it needs.
+        """
+        ahead = [unit for unit in self.units if not self.state.progress(unit.number).ended]
+        folder = self.shelf.playing(ASKED).path
+        found = lacks_of(ahead, ports=self.options.ports, folder=folder, note=self._note)
+        self.shelf.drop(folder)
+        self.tell("asked", left_out=[[*key, why] for key, why in found.items()])
+        for why, names in by_reason(found):
+            self.say(f"left out, {plural(len(names), 'line')}: {why}")
+            for name in names:
+                self.say(f"  {name}")
+
+    def _is_ahead(self, unit: Unit) -> bool:
+        return not self.state.progress(unit.number).ended and unit.key not in self.state.left_out
+
+    def _note(self, text: str) -> None:
+        self.tell("note", text=text)
 
     def _play(self, unit: Unit, progress: NightProgress) -> None:
         before = self.state.progress(unit.number)
@@ -251,7 +282,7 @@ class _Night:
         What is counted, in the simulator, may take longer or shorter than reckoned: what is timed shares the rest.
         """
         ahead = [each for each in self.units if each.number >= unit.number]
-        ahead = [each for each in ahead if not self.state.progress(each.number).ended]
+        ahead = [each for each in ahead if self._is_ahead(each)]
         counted = sum(each.seconds for each in ahead if each.seeds)
         timed = sum(
             max(0.0, each.seconds - self.state.progress(each.number).used_s) for each in ahead if not each.seeds

@@ -33,6 +33,7 @@ class Options:
         seconds: how long it lasts.
         seed: the first seed, None for a random one.
         fresh: whether a new night begins though one was not ended.
+        strict: whether a line that is left out makes the night unknown.
     """
 
     plan: Plan
@@ -45,6 +46,7 @@ class Options:
     ports: range | None = None
     power_tier: str | None = None
     fresh: bool = False
+    strict: bool = False
 
     @property
     def nights(self) -> Path:

@@ -11,13 +11,15 @@ from typing import Any, Final
 from harness.model import EXIT_CODES, Verdict
 from harness.night.cause import Cause
 from harness.night.count import Count, Finding
-from harness.night.schedule import Role, Unit
+from harness.night.schedule import LineKey, Role, Unit
 from harness.night.state import State
 from harness.night.trim import FINDINGS
 from harness.version import named
 
 VERSION: Final = 1
 GOOD, UNKNOWN, BAD = "as expected", "unknown", "not as expected"
+# Of a line that is not played, since the machine lacks what it needs.
+LEFT_OUT: Final = "left out"
 _EXIT: Final = {GOOD: EXIT_CODES["valid"], UNKNOWN: EXIT_CODES["unknown"], BAD: EXIT_CODES["invalid"]}
 
 
@@ -27,8 +29,8 @@ class Line:
     All units of one role, host, target and kind of clients.
 
     Attributes:
-        status: GOOD, UNKNOWN or BAD.
-        why: why it is not as expected, or unknown.
+        status: GOOD, UNKNOWN, BAD or LEFT_OUT.
+        why: why it is not as expected, unknown, or left out.
         used_s: how long it was at work.
         units, ended: how many units there are, and how many of them are over.
         problems: what went wrong -> in how many units.
@@ -98,6 +100,7 @@ class Outcome:
         groups: the findings by cause, the gravest and most frequent first; those of canaries are not among them.
         removed: folders that were deleted for want of space.
         notes: what else went wrong.
+        strict: whether a line that is left out makes the night unknown.
         commits: of the harness, in the order of the sessions.
         builds: versions with their commits, likewise.
     """
@@ -114,6 +117,7 @@ class Outcome:
     groups: Sequence[Group]
     removed: Mapping[str, int]
     notes: list[str]
+    strict: bool = False
 
     @property
     def name(self) -> str:
@@ -122,9 +126,30 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """The gravest status of a line; something that went wrong beside them makes it unknown."""
+        """
+        The gravest status of a line; something that went wrong beside them makes it unknown.
+
+        What is left out counts if the night is strict, or if it leaves nothing that proves something.
+        """
         found = {line.status for line in self.lines}
-        return next((status for status in (BAD, UNKNOWN) if status in found), UNKNOWN if self.notes else GOOD)
+        open_end = bool(self.notes or self.unproven or (self.strict and LEFT_OUT in found))
+        return next((status for status in (BAD, UNKNOWN) if status in found), UNKNOWN if open_end else GOOD)
+
+    @property
+    def unproven(self) -> str:
+        """Why what was played proves nothing, since too much is left out; "" if it does."""
+        canaries = self.of(Role.CANARY)
+        plays = [line for line in self.lines if line.role != Role.CANARY]
+        if all(line.status == LEFT_OUT for line in plays):
+            return "nothing but canaries could be played here"
+        if canaries and all(line.status == LEFT_OUT for line in canaries):
+            return "no canary could be played here, so that silence proves nothing"
+        return ""
+
+    @property
+    def left_out(self) -> list[tuple[str, list[str]]]:
+        """What the machine lacks, each with the lines that are left out for it."""
+        return by_reason({(line.role, line.name): line.why for line in self.lines if line.status == LEFT_OUT})
 
     @property
     def code(self) -> int:
@@ -172,6 +197,7 @@ class Outcome:
             "known_left_out": self.about["known_left_out"],
             "removed": dict(self.removed),
             "notes": list(self.notes),
+            "strict": self.strict,
         }
 
 
@@ -196,14 +222,23 @@ def outcome_of(state: State, units: Sequence[Unit], *, finished: bool) -> Outcom
         groups=_groups(lines, gone),
         removed=state.removed,
         notes=list(state.notes),
+        strict=state.strict,
     )
+
+
+def by_reason(left_out: Mapping[LineKey, str]) -> list[tuple[str, list[str]]]:
+    """Return each reason with the lines that are left out for it, in their order."""
+    found: dict[str, list[str]] = {}
+    for key, why in left_out.items():
+        found.setdefault(why, []).append(" ".join(key))
+    return list(found.items())
 
 
 def _by_line(units: Sequence[Unit]) -> list[list[Unit]]:
     """Return the units of each line, in the order in which lines begin."""
-    found: dict[tuple[str, str], list[Unit]] = {}
+    found: dict[LineKey, list[Unit]] = {}
     for unit in units:
-        found.setdefault((unit.role, unit.line), []).append(unit)
+        found.setdefault(unit.key, []).append(unit)
     return list(found.values())
 
 
@@ -218,6 +253,12 @@ def _line(units: Sequence[Unit], state: State) -> Line:
         if progress.problem:
             line.problems[progress.problem] = line.problems.get(progress.problem, 0) + 1
         line.notes += [note for note in progress.notes if note not in line.notes]
+    lack = state.left_out.get(first.key, "") if line.ended < line.units else ""
+    if lack and not line.count.runs:
+        line.status, line.why = LEFT_OUT, lack
+        return line
+    if lack:  # an earlier session had what it needs: what is gone is no plan's lack
+        line.problems[f"not played to its end: {lack}"] = line.units - line.ended
     line.status, line.why = _canary(line, first) if first.role is Role.CANARY else _status(line)
     return line
 

@@ -10,7 +10,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from harness.environment import ENVIRONMENTS
-from harness.night.outcome import BAD, GOOD, UNKNOWN
+from harness.night.outcome import BAD, GOOD, LEFT_OUT, UNKNOWN
 from harness.night.plots import percent_of, shares
 from harness.night.tables import VERDICTS
 from harness.night.view import NightView
@@ -43,7 +43,12 @@ COMPARED: Final = (
 )
 _HOSTS: Final = {host: f"host-{number}" for number, host in enumerate(ENVIRONMENTS)}
 _VERDICTS: Final = {verdict: f"o-{verdict}" for verdict in VERDICTS}
-_STATUS: Final = {GOOD: ("✓", "as-expected"), UNKNOWN: ("?", "unknown"), BAD: ("✗", "mismatch")}
+_STATUS: Final = {
+    GOOD: ("✓", "as-expected"),
+    UNKNOWN: ("?", "unknown"),
+    BAD: ("✗", "mismatch"),
+    LEFT_OUT: ("–", "left-out"),
+}
 
 
 def write_html(view: NightView, out: Path) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from harness.night.known import Known
 from harness.night.plan import DRAWN, Canary, Plan, Play
@@ -33,6 +33,10 @@ SLICE_SEEDS: Final = 250
 NARROW_FASTER: Final = 2.0
 # What a run on real processes is reckoned to take where it is not given seconds.
 REAL_RUN_S: Final = 8.0
+
+
+# Role and name of a line, which has a unit in each round.
+LineKey: TypeAlias = tuple[str, str]
 
 
 class Role(StrEnum):
@@ -66,6 +70,11 @@ class Unit:
     seconds: float
     jobs: int = 1
     known: tuple[Known, ...] = ()
+
+    @property
+    def key(self) -> LineKey:
+        """The line that it is a part of."""
+        return self.role.value, self.line
 
     @property
     def host(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.night.count import Count
+from harness.night.schedule import LineKey
 
 
 @dataclass(slots=True)
@@ -39,7 +40,8 @@ class State:
     Attributes:
         about: the first line.
         units: number -> how far the unit is, of those that began.
-        sessions: of each process that played it: when it began.
+        sessions: of each process that played it: when it began, and whether it is strict.
+        left_out: line -> what the machine lacks for it, as the last session found.
         removed: folder below the nights' folder -> its bytes, of what was deleted for want of space.
         interrupted: how often somebody ended a session.
         spent_s: how long it has been at work.
@@ -50,6 +52,7 @@ class State:
     about: Mapping[str, Any] = field(default_factory=dict)
     units: dict[int, Progress] = field(default_factory=dict)
     sessions: list[Mapping[str, Any]] = field(default_factory=list)
+    left_out: dict[LineKey, str] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     interrupted: int = 0
     spent_s: float = 0.0
@@ -72,6 +75,8 @@ class State:
                 self.about = line
             case "session":
                 self.sessions.append(line)
+            case "asked":
+                self.left_out = {(role, name): why for role, name, why in line["left_out"]}
             case "begun":
                 self.units.setdefault(line["unit"], Progress())
             case "ran":
@@ -92,6 +97,11 @@ class State:
                 self.interrupted += 1
             case "finished":
                 self.finished = True
+
+    @property
+    def strict(self) -> bool:
+        """Whether a line that is left out makes the night unknown, as its last session was asked to."""
+        return bool(self.sessions and self.sessions[-1].get("strict", False))
 
     def progress(self, number: int) -> Progress:
         """Return how far a unit is."""

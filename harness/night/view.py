@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from harness.night.count import Finding
-from harness.night.outcome import BAD, GOOD, UNKNOWN, Group, Line, Outcome
+from harness.night.outcome import BAD, GOOD, LEFT_OUT, UNKNOWN, Group, Line, Outcome
 from harness.night.plots import percent_of
 from harness.night.schedule import Role
 from harness.night.tables import Night, Tables, causes_of, tables_of
@@ -100,7 +100,7 @@ def view_of(outcome: Outcome, earlier: Sequence[Night], unread: Sequence[str], f
         unknowns=[_cause(number, group, (), "unknown") for number, group in enumerate(outcome.unknowns, start=1)],
         gone=_gone(outcome, earlier),
         canaries=[(line, _canary(line)) for line in outcome.of(Role.CANARY)],
-        ran=[(line, _ran(line)) for line in outcome.lines if line.role != Role.CANARY],
+        ran=[(line, _ran(line)) for line in outcome.lines if line.role != Role.CANARY and line.status != LEFT_OUT],
         faults=_faults(tables, outcome),
         compared=[
             _compared(row, night) for row, night in zip(tables.nights.to_dict("records"), nights, strict=True)
@@ -125,8 +125,13 @@ def headline(outcome: Outcome) -> str:
         parts.append(f"{len(unknown)} of {plural(len(outcome.lines), 'line')} unknown or not run")
     if outcome.notes:
         parts.append(plural(len(outcome.notes), "note"))
+    left_out = sum(len(names) for _, names in outcome.left_out)
     if not parts:
-        parts.append(f"all as expected: {plural(runs, 'run')} without a violation, and every canary failed")
+        played = "every canary that was played" if left_out else "every canary"
+        proven = f"all as expected: {plural(runs, 'run')} without a violation, and {played} failed"
+        parts.append(outcome.unproven or proven)
+    if left_out:
+        parts.append(f"{left_out} of {plural(len(outcome.lines), 'line')} left out for what this machine lacks")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}{'.' if outcome.finished else ' – so far; the night is not over.'}"
 
@@ -181,6 +186,7 @@ def _odd(outcome: Outcome, causes: Sequence[CauseView]) -> list[tuple[str, str, 
         if line.status == UNKNOWN:
             anchor = "not-run" if line.problems else "canaries" if line.role == Role.CANARY else "ran"
             odd.append((f"{line.role} {line.name}: {line.why}", UNKNOWN, anchor))
+    odd += [(f"{plural(len(names), 'line')}: {why}", LEFT_OUT, "left-out") for why, names in outcome.left_out]
     return odd + [(note, UNKNOWN, "notes") for note in outcome.notes]
 
 

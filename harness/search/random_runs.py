@@ -195,6 +195,22 @@ class RandomRuns:
             else {each: NO_SOCKETS for each in clients.libraries if each not in SIMULABLE}
         )
 
+    def lacks_clients(self, seed: int) -> str:
+        """
+        Return why this machine cannot have the clients of a seed's run, "" if it can.
+
+        A workload goes without those of its clients that cannot be had, as long as one is left; the clients of a
+        schedule are part of it.
+        """
+        if self.workload:
+            workload = _workload(self.workload).clients((), seed=seed)
+            left_out = self.left_out(seed)
+            rest = workload.without(left_out)
+            missing = {} if rest.producers or rest.consumers else left_out
+        else:
+            missing = lacking(read_scenario(self.schedule).clients) if self.schedule else {}
+        return "; ".join(f"client {library}: {why}" for library, why in missing.items())
+
     def _refuse(self, clients: Clients) -> None:
         """Raise UsageError if a client is impossible on this host or with this target."""
         if self.host == SIM:

@@ -56,6 +56,10 @@ class KafkaTarget:
         made = Entry(name=entry.name, release=entry.release, properties={**entry.properties, **set_now})
         return _rules(made, changed=bool(set_now))
 
+    def require(self, rules: Mapping[str, str]) -> None:
+        """Check that the cache has every jar of the release, as its lock pins it."""
+        class_path(entry_of(rules).release, cache_dir())
+
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """`java … kafka.Kafka server.properties`, from the jars of the cache."""
         del protocol  # its rules determine everything

