@@ -16,10 +16,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+from harness import extras
 from harness.ability import OF_DISKS, Ability
-from harness.cleanup import engine
 from harness.cleanup.ledger import Ledger
-from harness.hosts import faketime, images, loopfs
+from harness.hosts import faketime, loopfs
 from harness.hosts.faulty import why_no_fuse
 from harness.hosts.packets import why_not
 from harness.jars import cache_dir
@@ -73,7 +73,12 @@ def _tried(trial: Callable[[Path, Ledger], str]) -> str:
 
 @cache
 def _docker() -> str:
-    """Return why there can be no nodes in containers: no engine, or no image to build them on."""
+    """Return why there can be no nodes in containers: no client, no engine, or no image to build them on."""
+    if why := extras.lacks("docker"):
+        return why
+    from harness.cleanup import engine
+    from harness.hosts import images
+
     try:
         client = engine.connect()
     except UsageError as error:
