@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 # Extra -> the modules that import on demand what needs it, each after it has asked harness/extras.py.
 GATES = {
-    "docker": {"harness.hosts", "harness.cleanup.undo", "harness.cli.clean"},
+    "docker": {"harness.hosts", "harness.cleanup.undo", "harness.cli.clean", "harness.machine.table"},
     "ssh": {"harness.hosts"},
     # The tables of clients; workloads.clients.beginning asks for both.
     "kafka": {"workloads", "workloads.clients.beginning"},
@@ -78,6 +78,7 @@ def test_every_gate_asks_for_its_extra() -> None:
         "harness.hosts": "extras.require(host",
         "harness.cleanup.undo": 'extras.lacks("docker")',
         "harness.cli.clean": 'extras.require("docker"',
+        "harness.machine.table": 'extras.lacks("docker")',
         "workloads.clients.beginning": 'extras.lacks("kafka"',
         "harness.hosts.faulty": 'extras.lacks("fuse")',
     }
