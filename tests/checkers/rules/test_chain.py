@@ -58,6 +58,23 @@ def test_decision_that_its_own_replica_has_obeyed_was_read_by_another_controller
     assert (others in ("none", "gone")) == any("elected epoch 3 when it had obeyed" in each for each in said)
 
 
+@pytest.mark.parametrize(("obeyed", "is_wrong"), [(2, False), (3, True)])
+def test_batch_of_an_epoch_that_a_follower_has_not_heard_of_is_no_command(obeyed: int, is_wrong: bool) -> None:
+    """
+    Before KIP-320 a follower is given what its leader appends in the next epoch, which that one has read itself.
+
+    ZooKeeper's answer to the controller that decided it may come later (kip380, workload upgrade, seed 7350130).
+    """
+    story = Story({"m": ["m-0"]}, "kip279").started("A", "B")
+    story.broker("B", "controller", epoch=1, active=True)
+    story.follows("B", "A", obeyed, 0)
+    story.broker("B", "checkpoint", **TOPIC, what="epochs", content=[[3, 0]])
+    story.append("B", 0, 1, 3, "follower")
+    story.broker("B", "elected", **TOPIC, leader=11, epoch=3, isr=[11, 12], unclean=False, saw=[])
+    said = [found.sentence for found in chain(story.done().ops) if "elected" in found.sentence]
+    assert is_wrong == any("elected epoch 3 when it had obeyed" in each for each in said)
+
+
 @pytest.mark.parametrize(
     ("batches", "follows", "is_wrong"), [((), False, False), ((), True, True), (((0, ["x-0"]),), False, True)]
 )
