@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         seeds = range(options.seed, options.seed + arguments.seeds)
         return compare(Pairing(runs={THEIRS: runs, OURS: ours}), options, seeds, console)
     if runs.seconds is not None:
-        return EXIT_OF_VERDICT[play_long(runs, options, console)]
+        return play_long(runs, options, console)
     if arguments.seeds > 1 or arguments.time is not None:
         say(console, f"seed {options.seed}, {build()}, host {options.host}, {runs.name}")
         limit = Limit(seeds=arguments.seeds, seconds=arguments.time, first=arguments.stop_at_first)
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
             return EXIT_OF_VERDICT[play_chaos(runs, options, limit, console)]
         shrunk_max = 0 if arguments.no_shrink else SHRUNK_MAX
         return EXIT_OF_VERDICT[search_simulated(runs, options, limit, console, shrunk_max)]
-    return EXIT_OF_VERDICT[play_one(runs, options, console)]
+    return play_one(runs, options, console)
 
 
 def runs_of(arguments: argparse.Namespace) -> RandomRuns:

@@ -14,7 +14,7 @@ from typing import Final
 from rich.console import Console
 
 from harness.cluster.fault import Fault
-from harness.model import UsageError, Verdict
+from harness.model import UsageError
 from harness.random_schedule.chaos import LINK_MOVES, kinds_of
 from harness.random_schedule.profile import ALL
 from harness.report.chaos_page import LongRun, build_chaos_page
@@ -26,6 +26,7 @@ from harness.run.store import Run
 from harness.search.chaos_line import ChaosLine, Seen
 from harness.search.random_runs import SIM, RandomRuns
 from harness.suite.environments import closing, open_environment
+from harness.suite.exit_codes import of_run
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.spark_worker import spark_worker
@@ -35,9 +36,10 @@ from nemesis import NEMESES
 WORKLOAD: Final = "append"
 
 
-def play_long(runs: RandomRuns, options: Options, console: Console) -> Verdict:
+def play_long(runs: RandomRuns, options: Options, console: Console) -> int:
     """
-    Play chaos on one cluster for the time of `runs`, check it on Spark, print and write its report.
+    Play chaos on one cluster for the time of `runs`, check it on Spark, print and write its report; return the
+    exit code.
 
     Raises:
         UsageError: a chosen fault is not possible on the host, or none is.
@@ -67,7 +69,7 @@ def play_long(runs: RandomRuns, options: Options, console: Console) -> Verdict:
     runner.say(f"executed: {run.executed}")
     runner.say(f"availability: {run.chaos}")
     runner.say(f"report: {report or 'none'}")
-    return Verdict.merge([result.verdict, Verdict.UNKNOWN if runner.problems else Verdict.VALID])
+    return of_run(result, runner.problems)
 
 
 def _write_page(runner: SuiteRunner, result: RunResult, seen: Seen, run: Run) -> None:
