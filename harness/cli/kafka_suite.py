@@ -9,12 +9,11 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from rich.console import Console
-
 from harness.cli.suites import scenario_files
 from harness.hosts import HOSTS
 from harness.registry import load, pick
 from harness.report.conformance import render_conformance
+from harness.report.console import console as make_console
 from harness.run.spec import BROKER
 from harness.scenario.file import Scenario
 from harness.suite.environments import require_clients
@@ -50,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: an option is wrong, or jars are missing and cannot be fetched.
     """
-    console, options = Console(), Options.of(arguments)
+    console, options = make_console(), Options.of(arguments)
     chosen = [
         pick("release of Apache Kafka", entries(), name) for name in dict.fromkeys(arguments.release or entries())
     ]

@@ -13,14 +13,13 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from harness import limits
 from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
 from harness.hosts import machines_of
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
+from harness.report.console import console as make_console
 from harness.run.spec import ALIKE, BROKER, NARROW, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
 from harness.search.long_run import WORKLOAD, play_long
@@ -80,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Play one seed, or many, or seeds for some time, or compare; return the exit code."""
-    console = Console()
+    console = make_console()
     if arguments.host is None:  # the simulator runs only our own broker's core
         arguments.host = SIM if arguments.target.partition(":")[0] == BROKER else LOCAL
     runs, options = runs_of(arguments), Options.of(arguments)

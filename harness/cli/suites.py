@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from harness.cluster.target import Target
 from harness.environment import ENVIRONMENTS
 from harness.model import UsageError
 from harness.registry import load, pick
+from harness.report.console import console as make_console
 from harness.report.table import render_table
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
@@ -76,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(selection: Selection, arguments: argparse.Namespace) -> int:
     """Play, judge, report; return the exit code."""
-    console, options = Console(), Options.of(arguments)
+    console, options = make_console(), Options.of(arguments)
     target, protocols = target_of(arguments)
     specs = specs_of(selection, target, options, tuple(dict.fromkeys(arguments.scenario or ())), protocols)
     environment = options.make_environment(target)

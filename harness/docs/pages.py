@@ -121,6 +121,13 @@ def command_line() -> str:
         f"`--jobs` from 1 to {limits.OPTION_JOBS_MAX}, seconds above 0 up to {limits.OPTION_S_MAX}.\n"
         "Whatever is wrong is one line on stderr, and exit code 2, before anything is started.",
     ]
+    parts += [
+        "## What is printed",
+        "On a terminal a table fits its width.\n"
+        "Elsewhere, as in a pipe, a file or the log of a CI job, it is as wide as it must be, and each row is one "
+        "line, so that `grep` finds all of it.\n"
+        "`COLUMNS` sets the width of both, and `NO_COLOR` leaves colours out.",
+    ]
     parts += ["## Names", markdown.table(("of", "one of"), tables), "Exit codes: [exit-codes.md](exit-codes.md)."]
     return markdown.page("Commands", "harness/cli and the Makefile", *parts)
 
