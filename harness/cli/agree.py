@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from rich.console import Console
-
 from harness.ending import one_line
 from harness.events import Batch, LineUnreadable
 from harness.history.file import read_history
 from harness.model import EXIT_CODES, Anomaly, HistoryError, Op, UsageError, events_of
+from harness.report.console import console as make_console
 from harness.run.result import RunResult
 from harness.run.store import Run
 from harness.run.suite import Suite
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Returns 3 if the suites share no run, or if none differs and a history could not be read.
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console(highlight=False, soft_wrap=True)
     first, second = (_read(folder) for folder in arguments.suites)
     if first.seed != second.seed:
         raise UsageError(

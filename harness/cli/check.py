@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from checkers.spark.options import Folder, folder_of
@@ -22,6 +21,7 @@ from harness.cli import check_jepsen
 from harness.cli.check_output import json_text, print_text
 from harness.java import find_java
 from harness.model import EXIT_CODES, UsageError
+from harness.report.console import console as make_console
 from harness.suite.again import Change
 from harness.suite.options import configure_spark, folder, spark_options
 from harness.suite.recheck import CheckedSuite, recheck
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         verdict = next(word for word, number in EXIT_CODES.items() if number == code)
         print(json_text(checked, problems, verdict))
     else:
-        print_text(Console(), checked, problems)
+        print_text(make_console(), checked, problems)
     return code
 
 
@@ -92,7 +92,7 @@ def results(text: str) -> Folder:
 
 
 def _with_those_elsewhere(spark: SparkWorker, stored: Stored, uris: Sequence[str]) -> Stored:
-    with Console(stderr=True).status("Spark looks for runs"):
+    with make_console(stderr=True).status("Spark looks for runs"):
         found = spark.find(uris)
     if not found:
         raise UsageError(
@@ -105,7 +105,7 @@ def _with_those_elsewhere(spark: SparkWorker, stored: Stored, uris: Sequence[str
 def _checked(spark: SparkWorker, stored: Stored) -> list[CheckedSuite]:
     """Judge the runs on Spark; progress is on stderr, so that stdout has only what was found."""
     total = sum(not each.problem for suite in stored.suites for each in suite.runs)
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     bar = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),

@@ -24,6 +24,7 @@ from checkers.jepsen.show import by_kind, sentence, verdicts
 from harness.input_file import numbered_lines, open_file
 from harness.limits import JEPSEN_BYTES_MAX, JEPSEN_LINE_BYTES_MAX
 from harness.model import EXIT_CODES, UsageError
+from harness.report.console import console as make_console
 from harness.report.text import clean, plural, shortened
 from harness.suite.options import MASTER
 
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_arguments(arguments)
     columns = _columns(arguments)
     words = []
-    console = Console(highlight=False)
+    console = make_console(highlight=False)
     for path in arguments.jepsen:
         checked = check(path, columns)
         words.append(checked.word)

@@ -11,10 +11,9 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
-
 from harness import extras
 from harness.model import EXIT_CODES
+from harness.report.console import console as make_console
 from harness.report.text import plural
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cleanup import engine
     from harness.hosts import old_images
 
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = make_console(highlight=False, soft_wrap=True, markup=False)
     client = engine.connect()
     try:
         found = old_images.find(client)

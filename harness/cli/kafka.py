@@ -10,9 +10,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
-
 from harness.model import EXIT_CODES, UsageError
+from harness.report.console import console as make_console
 from targets.kafka.fetch import MAVEN_CENTRAL, PlainSource, default_source, fetch, plan
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import Entry, Release, entries, release_of, releases
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         UsageError: there is no such release, or its jars cannot be fetched; exit code 2.
     """
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = make_console(highlight=False, soft_wrap=True, markup=False)
     wanted = [release_of(name) for name in dict.fromkeys(args.releases)]
     if args.what == "list":
         console.print(f"{'target':20} {'models':14} what", style="bold")

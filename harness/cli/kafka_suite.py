@@ -9,15 +9,15 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from rich.console import Console
-
-from harness.cli.suites import exit_code, scenario_files
+from harness.cli.suites import scenario_files
 from harness.hosts import HOSTS
 from harness.registry import load, pick
 from harness.report.conformance import render_conformance
+from harness.report.console import console as make_console
 from harness.run.spec import BROKER
 from harness.scenario.file import Scenario
 from harness.suite.environments import require_clients
+from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options, configure_options
 from harness.suite.releases import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 from harness.suite.runner import SuiteRunner
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UsageError: an option is wrong, or jars are missing and cannot be fetched.
     """
-    console, options = Console(), Options.of(arguments)
+    console, options = make_console(), Options.of(arguments)
     chosen = [
         pick("release of Apache Kafka", entries(), name) for name in dict.fromkeys(arguments.release or entries())
     ]
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         suite, report = runner.conclude(spark, f"{KAFKA}, {BROKER}")
     render_conformance(suite, compared(pairs, suite.results), console)
     runner.say(f"report: {report or 'none'}")
-    return exit_code(suite.results, runner.problems)
+    return of_suite(suite.results, runner.problems)
 
 
 def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:

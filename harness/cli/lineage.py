@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
 
 from harness.cli.lineage_output import JsonOutput, TextOutput
 from harness.logdir.compare import Place, compare
 from harness.logdir.data import DataFolder, list_partitions, parse
 from harness.logdir.names import PATH_CHARACTERS_MAX, shown
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
+from harness.report.console import console as make_console
 
 _PROGRESS_S: Final = 0.1
 # Of a terminal that does not say how wide it is.
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     """
     with ExitStack() as opened:
         places = _places(args.directories, opened)
-        output = JsonOutput() if args.json else TextOutput(Console(highlight=False, soft_wrap=True))
+        output = JsonOutput() if args.json else TextOutput(make_console(highlight=False, soft_wrap=True))
         verdicts = [Verdict.UNKNOWN for _ in places.unreadable]
         for name, held in _with_progress(places.partitions):
             found = compare(name, held)

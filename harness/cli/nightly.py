@@ -11,8 +11,6 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from harness import limits
 from harness.ending import seconds, whole_number
 from harness.night.night import play_night
@@ -20,6 +18,7 @@ from harness.night.opening import SEED_MAX, Options
 from harness.night.output import HTML
 from harness.night.plan import DEFAULT, read_plan
 from harness.night.view import headline
+from harness.report.console import console as make_console
 from harness.search.tally_tables import say
 from harness.suite.options import folder, ports
 
@@ -78,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     hosts = tuple(dict.fromkeys(host for text in arguments.host or () for host in text.split(",")))
     plan = plan.of(targets) if targets else plan
     plan = plan.on(hosts) if hosts else plan
-    console = Console()
+    console = make_console()
     asked_s = arguments.minutes * 60 if arguments.minutes else (arguments.hours or HOURS) * 3600
     options = Options(
         plan=plan,

@@ -13,14 +13,13 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
-
 from harness import limits
 from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
 from harness.hosts import machines_of
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
+from harness.report.console import console as make_console
 from harness.run.spec import ALIKE, BROKER, NARROW, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
 from harness.search.long_run import WORKLOAD, play_long
@@ -80,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Play one seed, or many, or seeds for some time, or compare; return the exit code."""
-    console = Console()
+    console = make_console()
     if arguments.host is None:  # the simulator runs only our own broker's core
         arguments.host = SIM if arguments.target.partition(":")[0] == BROKER else LOCAL
     runs, options = runs_of(arguments), Options.of(arguments)
@@ -106,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         seeds = range(options.seed, options.seed + arguments.seeds)
         return compare(Pairing(runs={THEIRS: runs, OURS: ours}), options, seeds, console)
     if runs.seconds is not None:
-        return EXIT_OF_VERDICT[play_long(runs, options, console)]
+        return play_long(runs, options, console)
     if arguments.seeds > 1 or arguments.time is not None:
         say(console, f"seed {options.seed}, {build()}, host {options.host}, {runs.name}")
         limit = Limit(seeds=arguments.seeds, seconds=arguments.time, first=arguments.stop_at_first)
@@ -114,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
             return EXIT_OF_VERDICT[play_chaos(runs, options, limit, console)]
         shrunk_max = 0 if arguments.no_shrink else SHRUNK_MAX
         return EXIT_OF_VERDICT[search_simulated(runs, options, limit, console, shrunk_max)]
-    return EXIT_OF_VERDICT[play_one(runs, options, console)]
+    return play_one(runs, options, console)
 
 
 def runs_of(arguments: argparse.Namespace) -> RandomRuns:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
 from rich.text import Text
 
 from harness.cli.suites import scenario_files
 from harness.model import EXIT_CODES
 from harness.registry import pick
+from harness.report.console import console as make_console
 from harness.scenario.file import Scenario
 from harness.suite.scenario_files import read_scenario
 
@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the scenarios."""
-    console = Console()
+    console = make_console()
     files = scenario_files(("*",))
     read = [read_scenario(pick("scenario", files, name)) for name in arguments.names or files]
     for scenario in read:

@@ -16,6 +16,7 @@ from rich.console import Console
 from harness import limits
 from harness.ending import seconds, whole_number
 from harness.model import EXIT_CODES, UsageError
+from harness.report.console import console as make_console
 from harness.run.store import Run
 from harness.scenario.variant import check_distinct, present_name
 from harness.search.cores import cores
@@ -60,7 +61,7 @@ def _file(text: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Shrink, print and write; return the exit code."""
-    console = Console()
+    console = make_console()
     source, output = _read(arguments)
     subject = Subject.of(source.protocol, source.rules, seed=source.seed, name=output.stem, alike=source.alike)
     bounds = Bounds(

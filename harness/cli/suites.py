@@ -7,21 +7,20 @@ A command selects the scenarios and protocols (`Selection`); the rest is the sam
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-
 from harness.cluster.target import Target
 from harness.environment import ENVIRONMENTS
-from harness.model import EXIT_CODES, UsageError
+from harness.model import UsageError
 from harness.registry import load, pick
+from harness.report.console import console as make_console
 from harness.report.table import render_table
-from harness.run.result import RunResult, Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
 from harness.scenario.variant import Variant, expectation_of, is_mutant
+from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options, configure_options, configure_stop
 from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import read_scenario
@@ -76,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(selection: Selection, arguments: argparse.Namespace) -> int:
     """Play, judge, report; return the exit code."""
-    console, options = Console(), Options.of(arguments)
+    console, options = make_console(), Options.of(arguments)
     target, protocols = target_of(arguments)
     specs = specs_of(selection, target, options, tuple(dict.fromkeys(arguments.scenario or ())), protocols)
     environment = options.make_environment(target)
@@ -92,15 +91,7 @@ def run(selection: Selection, arguments: argparse.Namespace) -> int:
         suite, report = runner.conclude(spark, target.name)
     render_table(suite, console)
     runner.say(f"report: {report or 'none'}")
-    return exit_code(suite.results, runner.problems)
-
-
-def exit_code(results: Collection[RunResult], problems: Collection[str] = ()) -> int:
-    """Return 4 if a run is a mismatch, else 3 if a run is unknown, none was played or problems exist, else 0."""
-    statuses = {result.status for result in results}
-    if Status.MISMATCH in statuses:
-        return EXIT_CODES["invalid"]
-    return EXIT_CODES["unknown"] if Status.UNKNOWN in statuses or problems or not results else EXIT_CODES["valid"]
+    return of_suite(suite.results, runner.problems)
 
 
 def target_of(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]]:

@@ -22,6 +22,7 @@ from checkers.measures.folders import find_folders
 from checkers.measures.schema import FOLDER, SCHEMA_FILE, VERSION
 from checkers.spark.options import SparkOptions
 from harness.model import EXIT_CODES, UsageError
+from harness.report.console import console as make_console
 from harness.report.summary_page import build_summary, headline
 from harness.report.summary_table import TITLES, records_of, render_summary
 from harness.suite.interrupts import INTERRUPTS
@@ -55,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the data set and the page, and print the tables; return 3 if something could not be read, else 0."""
-    console = Console(stderr=bool(arguments.json or arguments.csv))
+    console = make_console(stderr=bool(arguments.json or arguments.csv))
     spark = spark_options(arguments)
     found = find_folders(arguments.results)
     out = arguments.out or _default(arguments.results)

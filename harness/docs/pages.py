@@ -45,7 +45,8 @@ PICTURE: Final = "docs/images/table.svg"
 PICTURE_COLUMNS: Final = 118
 
 EXIT_MEANINGS: Final[Mapping[str, str]] = {
-    "valid": "`test-kip101`, `play`: every run is exactly as expected. `lineage`: no directories disagree. "
+    "valid": "`test-kip101`, `play`, `test-kafka`, and `run --schedule` with a scenario that expects something: "
+    "every run is exactly as expected. `lineage`: no directories disagree. "
     "`agree`: no run differs. `check`: every verdict is as stored; with `--jepsen`, every history is valid. "
     "`shrink`: the smallest schedule that was found is written. `nightly`: nothing was found, and every canary "
     "failed; lines may have been left out for what the machine lacks.",
@@ -59,8 +60,9 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "`clean`: an image could not be removed. `shrink`: the "
     "schedule shows no violation in the simulator. `nightly`: something is unknown, or could not be run; "
     "with `--strict`, a line was left out; without it, all plays or all canaries were.",
-    "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
-    "faulty. `agree`: a run differs. `check`: a verdict is not as stored; with `--jepsen`, a history is invalid. "
+    "invalid": "`test-kip101`, `play`, `test-kafka`, `run --schedule`: a run is not as expected. "
+    "`lineage`: directories disagree, or one is faulty. `agree`: a run differs. "
+    "`check`: a verdict is not as stored; with `--jepsen`, a history is invalid. "
     "`nightly`: a violation or a hang was found, or a canary did not fail.",
     "hang": "Not healed, or not caught up in time. A suite shows it in its table (`hang`, `stuck`) and exits 0 "
     "or 4.",
@@ -82,8 +84,11 @@ def exit_codes() -> str:
         "With 1 and 2, stderr has one line that begins with `fencepost: `: where, what was found, what was "
         "expected. A traceback is a bug of ours; please report it.",
         "A run has one verdict, the most severe of its anomalies' verdicts; so nothing masks a violation.",
-        markdown.table(("verdict, most severe first", "exit code of a single run"), merged),
-        "A suite is judged by its expectations: a run of `hw` with exactly the expected losses is as expected.",
+        markdown.table(("verdict, most severe first", "exit code of a single random run"), merged),
+        "A suite is judged by its expectations: a run of `hw` with exactly the expected losses is as expected. So "
+        "is `run --schedule FILE` if the file expects an outcome of the protocol: 0 as expected, 3 unknown, "
+        "4 mismatch, whatever the verdict. Searches and chaos with many seeds have the code of the most severe "
+        "verdict found.",
     )
 
 
@@ -116,6 +121,13 @@ def command_line() -> str:
         f"`--seed` from 0 to {limits.OPTION_SEED_MAX}, `--seeds` from 1 to {limits.OPTION_SEEDS_MAX}, "
         f"`--jobs` from 1 to {limits.OPTION_JOBS_MAX}, seconds above 0 up to {limits.OPTION_S_MAX}.\n"
         "Whatever is wrong is one line on stderr, and exit code 2, before anything is started.",
+    ]
+    parts += [
+        "## What is printed",
+        "On a terminal a table fits its width.\n"
+        "Elsewhere, as in a pipe, a file or the log of a CI job, it is as wide as it must be, and each row is one "
+        "line, so that `grep` finds all of it.\n"
+        "`COLUMNS` sets the width of both, and `NO_COLOR` leaves colours out.",
     ]
     parts += ["## Names", markdown.table(("of", "one of"), tables), "Exit codes: [exit-codes.md](exit-codes.md)."]
     return markdown.page("Commands", "harness/cli and the Makefile", *parts)

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.report.console import is_unbounded
 from harness.report.table import print_odd, totals
 from harness.report.text import clean
 from harness.run.result import RunResult, Status
@@ -102,7 +103,7 @@ def render_conformance(suite: Suite, pairs: Sequence[Pair], console: Console) ->
     scenarios = {name: _rows(list(alike)) for name, alike in groupby(pairs, key=lambda pair: pair.scenario)}
     console.print(Text(clean(suite.name), "bold"))
     if console.width >= _TABLE_CHARS_MIN:
-        console.print(_table(scenarios))
+        console.print(_table(scenarios, one_line=is_unbounded(console)))
     else:
         _print_list(scenarios, console)
     console.print(Text("  ".join(f"{each.value} {_MEANING[each]}" for each in Standing), "dim"))
@@ -121,14 +122,14 @@ _MEANING: Final[Mapping[Standing, str]] = {
 }
 
 
-def _table(scenarios: Mapping[str, Sequence[_Row]]) -> Table:
+def _table(scenarios: Mapping[str, Sequence[_Row]], *, one_line: bool) -> Table:
     table = Table(header_style="bold")
     for number, column in enumerate(("scenario", "releases", "as ours", "expected", "theirs", "ours")):
         table.add_column(column, ratio=4 if number == 2 else 6, overflow="fold")
     table.add_column("", width=1)
     for scenario, rows in scenarios.items():
         for number, row in enumerate(rows):
-            name = Text(clean(scenario) if number == 0 else "", "bold")
+            name = Text(clean(scenario) if number == 0 or one_line else "", "bold")
             table.add_row(name, *map(Text, row.words), Text(row.standing.value, _STYLES[row.standing]))
         table.add_section()
     return table

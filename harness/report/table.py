@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.model import Verdict
+from harness.report.console import is_unbounded
 from harness.report.page import STATUS_SIGNS, headline
 from harness.report.text import clean, plural
 from harness.run.result import RunResult, Status
@@ -41,11 +42,12 @@ def render_table(suite: Suite, console: Console) -> None:
     columns = [protocol for protocol in suite.protocols if not is_mutant(protocol)]
     mutants = [result for result in suite.results if is_mutant(result.protocol)]
     brief = len(columns) > _WIDE_COLUMNS_MAX
+    one_line = is_unbounded(console)
     wide_enough = console.width >= (_NARROW_CHARS_MIN if brief else _COLUMN_CHARS_MIN) * (len(columns) + 1)
     if columns and wide_enough:
-        console.print(_table(suite, columns, brief=brief))
+        console.print(_table(suite, columns, brief=brief, one_line=one_line))
     if mutants and wide_enough:
-        console.print(_mutants(mutants))
+        console.print(_mutants(mutants, one_line=one_line))
     if not wide_enough:
         _print_list(suite, console)
     console.print(totals(suite))
@@ -54,36 +56,40 @@ def render_table(suite: Suite, console: Console) -> None:
             print_odd(result, console)
 
 
-def _table(suite: Suite, columns: Sequence[str], *, brief: bool) -> Table:
-    table = Table(title=Text(clean(suite.name)), title_justify="left", show_lines=True, header_style="bold")
+def _table(suite: Suite, columns: Sequence[str], *, brief: bool, one_line: bool) -> Table:
+    title = Text(clean(suite.name))
+    table = Table(title=title, title_justify="left", show_lines=not one_line, header_style="bold")
     table.add_column("scenario", ratio=2 if brief else 3, overflow="fold")
     for protocol in columns:
         table.add_column(Text(clean(protocol)), ratio=2, overflow="fold")
     titles = {result.scenario: result.title for result in suite.results}
     for scenario in suite.scenarios:
         name = Text(clean(scenario), "bold")
-        if not brief:
+        if not brief and not one_line:
             name.append(f"\n{clean(titles[scenario])}", "not bold")
         cells = [suite.result(scenario, protocol) for protocol in columns]
         if any(cells):
-            table.add_row(name, *(_cell_text(result, brief=brief) for result in cells))
+            table.add_row(name, *(_cell_text(result, brief=brief, one_line=one_line) for result in cells))
     return table
 
 
-def _mutants(cells: Sequence[RunResult]) -> Table:
+def _mutants(cells: Sequence[RunResult], *, one_line: bool) -> Table:
     """Return a table with a row for each mutant, scenario by scenario."""
     table = Table(title=Text("mutants"), title_justify="left", header_style="bold")
     for column, ratio in (("scenario", 2), ("mutant", 3), ("found", 4)):
         table.add_column(column, ratio=ratio, overflow="fold")
     before = ""
     for result in cells:
-        name = Text("" if result.scenario == before else clean(result.scenario), "bold")
-        table.add_row(name, Text(clean(result.protocol)), _cell_text(result, brief=True))
+        name = Text("" if result.scenario == before and not one_line else clean(result.scenario), "bold")
+        table.add_row(name, Text(clean(result.protocol)), _cell_text(result, brief=True, one_line=one_line))
         before = result.scenario
     return table
 
 
-def _cell_text(result: RunResult | None, *, brief: bool = False) -> Text:
+def _cell_text(result: RunResult | None, *, brief: bool = False, one_line: bool = False) -> Text:
+    if one_line and result is not None:
+        words = f"{_status_text(result)}: expected {clean(result.expected)}, found {clean(result.found)}"
+        return Text(words, _STYLES[result.status])
     if result is None:
         return Text("" if brief else "not played", "dim")
     if brief and result.status is Status.AS_EXPECTED:
@@ -130,5 +136,5 @@ def print_odd(result: RunResult, console: Console) -> None:
     title = f"\n{_status_text(result)}: {clean(result.scenario)} under {clean(result.protocol)}"
     console.print(Text(title, _STYLES[result.status]))
     for words in (f"expected {result.expected}, found {result.found}", f"why:   {result.reason}"):
-        console.print(Padding(Text(clean(words)), (0, 0, 0, 2)))
+        console.print(Padding(Text(clean(words)), (0, 0, 0, 2), expand=False))
     console.print(Text(f"  again: {clean(result.rerun)}"), soft_wrap=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from harness.cluster.target import IDEMPOTENCE
@@ -106,6 +107,17 @@ class RunSpec:
         found = expectation_of(self.variant, self.rules, self.scenario.expectations)
         return None if found is None else self.scenario.expectations[found]
 
+    def replay(self, schedule: Path, host: str) -> RunSpec:
+        """
+        Return the run that plays what this one has executed, from a file and as far as it can on another host.
+
+        Args:
+            host: where it is played, if it is the broker of this repository; Apache Kafka stays where it is.
+        """
+        if self.target != BROKER or host == self.host:
+            return replace(self, schedule=str(schedule))
+        return replace(self, schedule=str(schedule), host=host, machines="", power_tier=None)
+
     @property
     def command(self) -> str:
         """The command that repeats this run alone: of make in a checkout, else of fencepost."""
@@ -121,16 +133,20 @@ def _run_command(spec: RunSpec) -> str:
     else:
         words += ["--target", f"{spec.target}:{spec.variant}"]
     words += [word for change in spec.changes for word in ("--rule", change)]
-    words += [] if spec.nemeses in ((), ("all",)) else ["--nemesis", ",".join(spec.nemeses)]
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
-    words += ["--schedule", spec.schedule] if spec.schedule else []
-    words += ["--workload", spec.workload] if spec.workload else []
+    words += ["--schedule", spec.schedule] if spec.schedule else _drawn_from(spec)
     words += [ALIKE] if spec.alike and spec.target == BROKER else []
-    words += [NARROW] if spec.narrow else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
-    words += [] if spec.seconds is None else ["--time", f"{spec.seconds:g}", NO_FRESH]
     return shlex.join(words)
+
+
+def _drawn_from(spec: RunSpec) -> list[str]:
+    """Return what a schedule is drawn from besides its seed; one from a file is drawn from nothing."""
+    words = [] if spec.nemeses in ((), ("all",)) else ["--nemesis", ",".join(spec.nemeses)]
+    words += ["--workload", spec.workload] if spec.workload else []
+    words += [NARROW] if spec.narrow else []
+    return words + ([] if spec.seconds is None else ["--time", repr(spec.seconds).removesuffix(".0"), NO_FRESH])
 
 
 # Target of the Makefile -> the command that it calls.

@@ -7,14 +7,14 @@ The steps that were executed are kept as a schedule, which plays again on any ho
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
 from harness.cluster.fault import Fault
-from harness.model import UsageError, Verdict
+from harness.model import UsageError
 from harness.random_schedule.chaos import LINK_MOVES, kinds_of
 from harness.random_schedule.profile import ALL
 from harness.report.chaos_page import LongRun, build_chaos_page
@@ -22,10 +22,12 @@ from harness.report.table import render_table
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
+from harness.run.spec import RunSpec
 from harness.run.store import Run
 from harness.search.chaos_line import ChaosLine, Seen
 from harness.search.random_runs import SIM, RandomRuns
 from harness.suite.environments import closing, open_environment
+from harness.suite.exit_codes import of_run
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.spark_worker import spark_worker
@@ -35,9 +37,10 @@ from nemesis import NEMESES
 WORKLOAD: Final = "append"
 
 
-def play_long(runs: RandomRuns, options: Options, console: Console) -> Verdict:
+def play_long(runs: RandomRuns, options: Options, console: Console) -> int:
     """
-    Play chaos on one cluster for the time of `runs`, check it on Spark, print and write its report.
+    Play chaos on one cluster for the time of `runs`, check it on Spark, print and write its report; return the
+    exit code.
 
     Raises:
         UsageError: a chosen fault is not possible on the host, or none is.
@@ -63,26 +66,30 @@ def play_long(runs: RandomRuns, options: Options, console: Console) -> Verdict:
     for kind, asked in sorted(result.activity.asked.items()):
         runner.say(f"  {kind}: {result.activity.bit.get(kind, 0)} of {asked} bit")
     run = Run(path=runner.folder.path / result.run)
-    _write_page(runner, result, line.seen, run)
+    _write_page(runner, spec, result, line.seen, run)
     runner.say(f"executed: {run.executed}")
     runner.say(f"availability: {run.chaos}")
     runner.say(f"report: {report or 'none'}")
-    return Verdict.merge([result.verdict, Verdict.UNKNOWN if runner.problems else Verdict.VALID])
+    return of_run(result, runner.problems)
 
 
-def _write_page(runner: SuiteRunner, result: RunResult, seen: Seen, run: Run) -> None:
-    replay = shlex.join(
-        ["fencepost", "run", "--host", SIM, "--schedule", str(run.executed), "--seed", str(result.seed)]
-    )
+def again_of(spec: RunSpec, executed: Path) -> list[tuple[str, str]]:
+    """Return the commands that play a long run again, each with what it repeats."""
+    replay = spec.replay(executed, SIM)
+    where = "here in the simulator; any host" if replay.host == SIM else "in the same order; any real host"
+    return [
+        (spec.command, "The same seed draws the same rounds; what happens in them differs."),
+        (replay.command, f"The steps that were executed, {where} and target can play them."),
+    ]
+
+
+def _write_page(runner: SuiteRunner, spec: RunSpec, result: RunResult, seen: Seen, run: Run) -> None:
     page = LongRun(
         result=result,
         windows=seen.windows.found,
         spans=list(seen.faults.spans(seen.now_ns)),
         seconds=seen.now_ns / 1e9,
-        again=[
-            (result.rerun, "The same seed draws the same rounds; what happens in them differs."),
-            (replay, "The steps that were executed, here in the simulator; any host and target can play them."),
-        ],
+        again=again_of(spec, run.executed),
     )
     try:
         build_chaos_page(page, run.chaos)

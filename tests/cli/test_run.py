@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.model import EXIT_CODES, ORACLES, Verdict
+from harness.model import EXIT_CODES, EXIT_OF_VERDICT, ORACLES, Verdict
 from harness.scenario.text import text_of
 from harness.search.chaos import Limit
 from harness.search.pairing import Pairing
@@ -83,11 +83,11 @@ def test_target_names_its_protocol_and_plays_on_real_processes_unless_it_is_our_
 ) -> None:
     played: list[tuple[str, str, str, str]] = []
 
-    def played_by(way: str) -> Callable[..., Verdict]:
-        def play(runs: RandomRuns, options: Options, *_: object) -> Verdict:
+    def played_by(way: str) -> Callable[..., Verdict | int]:
+        def play(runs: RandomRuns, options: Options, *_: object) -> Verdict | int:
             assert runs.host == options.host
             played.append((way, options.host, runs.target, runs.variant))
-            return Verdict.VALID
+            return EXIT_CODES["valid"] if way in ("play_one", "play_long") else Verdict.VALID
 
         return play
 
@@ -123,8 +123,10 @@ def test_target_names_its_protocol_and_plays_on_real_processes_unless_it_is_our_
 def test_exit_code_is_that_of_the_verdict_however_many_seeds_were_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, word: str
 ) -> None:
-    for way in ("play_one", "play_chaos", "play_long", "search_simulated"):
+    for way in ("play_chaos", "search_simulated"):
         monkeypatch.setattr(f"harness.cli.run.{way}", lambda *_: verdict)
+    for way in ("play_one", "play_long"):
+        monkeypatch.setattr(f"harness.cli.run.{way}", lambda *_: EXIT_OF_VERDICT[verdict])
     local = ("--host", "local")
     ways = (local, (*local, "--seeds", "2"), (*local, "--time", "2"), ())
     assert [EXIT_CODES[word]] * 4 == [run(tmp_path, *words) for words in ways]

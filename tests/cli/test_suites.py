@@ -10,13 +10,14 @@ from typing import cast
 import pytest
 
 from harness.cli import kip101, play, suites
-from harness.cli.suites import Selection, exit_code, specs_of, target_of, variants_of
+from harness.cli.suites import Selection, specs_of, target_of, variants_of
 from harness.cluster.target import Target
 from harness.model import EXIT_CODES, UsageError, Verdict
 from harness.registry import load
 from harness.run.result import Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import parse
+from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
 from nemesis import NEMESES
 from targets import TARGETS
@@ -192,4 +193,4 @@ def test_run_is_played_again_by_a_command_that_a_shell_reads_as_it_is() -> None:
 ])  # fmt: skip
 def test_exit_code_is_that_of_the_run_that_is_least_as_expected(statuses: list[Status], word: str) -> None:
     results = [sample_result("kip101-1", "hw", status=status, verdict=Verdict.INVALID) for status in statuses]
-    assert EXIT_CODES[word] == exit_code(results)
+    assert EXIT_CODES[word] == of_suite(results)

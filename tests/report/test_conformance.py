@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from harness.report.conformance import Pair, Standing, render_conformance
+from harness.report.console import COLUMNS_UNBOUNDED
 from harness.run.result import RunResult, Status
 from tests.report.samples import sample, suite_of
 
@@ -67,6 +68,13 @@ def test_releases_that_came_out_alike_share_a_row() -> None:
     assert ["kip101-1", "1.1.1 0.11.0.3", "kip101", "lost m2", "as expected", "as expected", "✓"] == [
         word.strip() for word in row.strip("│").split("│")
     ]
+
+
+def test_row_in_a_pipe_names_its_scenario() -> None:
+    ours = result("kip101")
+    pairs = (pair(result("1.1.1"), ours), pair(result("0.11.0.3", status=Status.MISMATCH), ours, "0.11.0.3"))
+    rows = [line for line in printed(*pairs, width=COLUMNS_UNBOUNDED).splitlines() if line.startswith("│")]
+    assert ["kip101-1", "kip101-1"] == [row.split("│")[1].strip() for row in rows]
 
 
 def test_difference_with_a_reason_is_printed_with_what_is_expected_of_each() -> None:

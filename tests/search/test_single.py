@@ -12,7 +12,7 @@ from rich.console import Console
 from checkers.judge import check_in_process
 from harness.history.file import read_history
 from harness.java import Java
-from harness.model import Anomaly, Verdict
+from harness.model import EXIT_CODES, Anomaly
 from harness.run.result import Status
 from harness.run.suite import Suite
 from harness.search import single
@@ -35,9 +35,8 @@ pass 30ms
 class FakeSpark:
     """A fake Spark that applies the rules in this process."""
 
-    def check(self, parquet_paths: Sequence[Path]) -> dict[str, list[Anomaly]]:
-        histories = {path.parent.name: path.with_name("history.jsonl") for path in parquet_paths}
-        return {name: check_in_process(read_history(path)) for name, path in histories.items()}
+    def check(self, folders: Sequence[Path]) -> dict[str, list[Anomaly]]:
+        return {folder.name: check_in_process(read_history(folder / "history.jsonl")) for folder in folders}
 
 
 @contextmanager
@@ -61,7 +60,7 @@ def test_one_seed_in_which_no_fault_bit_is_unknown_as_among_many(
     monkeypatch.setattr(single, "spark_worker", fake_worker)
     console = Console(record=True, width=200)
     options = Options(host=SIM, seed=2, results=tmp_path / "results")
-    assert Verdict.UNKNOWN is play_one(quiet, options, console)
+    assert EXIT_CODES["unknown"] == play_one(quiet, options, console)
     (path,) = options.results.glob("*-run-2/suite.json")
     (result,) = Suite.read(path).results
     among_many = simulate(sim_player(quiet.load_target()), quiet.spec(2))

@@ -9,10 +9,10 @@ import pytest
 from checkers import CHECKERS
 from checkers.checker import Checker
 from checkers.judge import compare
-from harness.cli.suites import exit_code
 from harness.cluster.cluster import Cluster
 from harness.model import EXIT_CODES, Kind, Verdict
 from harness.run.result import Status
+from harness.suite.exit_codes import of_suite
 from nemesis import NEMESES
 from tests.suite.conftest import Done, PlayOne, judged, ops_of
 
@@ -43,7 +43,7 @@ def test_losing_twin_called_valid_fails_the_suite(losing_twin: Done) -> None:
     assert "not-replicated m2 A" == judged(losing_twin, broken("lost")).found
     cell = judged(losing_twin, broken("lost", "committed"))
     assert (Status.MISMATCH, Verdict.VALID, "none") == (cell.status, cell.verdict, cell.found)
-    assert EXIT_CODES["invalid"] == exit_code([cell])
+    assert EXIT_CODES["invalid"] == of_suite([cell])
 
 
 def test_checker_that_crashes_leaves_the_cell_unknown(losing_twin: Done) -> None:
@@ -51,7 +51,7 @@ def test_checker_that_crashes_leaves_the_cell_unknown(losing_twin: Done) -> None
     cell = judged(losing_twin, crashing)
     assert Status.UNKNOWN is cell.status
     assert "IndexError" in cell.reason
-    assert EXIT_CODES["unknown"] == exit_code([cell])
+    assert EXIT_CODES["unknown"] == of_suite([cell])
 
 
 def test_twin_that_does_not_lose_fails_the_suite(play_one: PlayOne) -> None:
@@ -72,7 +72,7 @@ def test_power_loss_that_loses_nothing_leaves_the_cell_unknown(play_one: PlayOne
     cell = judged(play_one("kip101-2", "kip101", name="-no-bite", faults=faults))
     assert Status.UNKNOWN is cell.status
     assert "require log B = end(m1)" in cell.reason
-    assert EXIT_CODES["unknown"] == exit_code([cell])
+    assert EXIT_CODES["unknown"] == of_suite([cell])
 
 
 def test_fault_whose_probe_fails_leaves_the_cell_unknown(play_one: PlayOne) -> None:
@@ -101,7 +101,7 @@ def test_unexpected_violation_is_not_masked_by_what_could_not_be_checked() -> No
 
 
 def test_suite_without_a_cell_is_unknown() -> None:
-    assert EXIT_CODES["unknown"] == exit_code([])
+    assert EXIT_CODES["unknown"] == of_suite([])
 
 
 def _anomaly(kind: Kind):  # type: ignore[no-untyped-def]
