@@ -7,6 +7,7 @@ Spark reads the histories and counts; nothing is judged again. What cannot be re
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import shutil
@@ -29,6 +30,8 @@ from harness.suite.options import configure_spark, spark_options
 
 PAGE: Final = "summary.html"
 _NAME: Final = "summary"
+# How often a folder is put in the place of another that is filled again and again.
+REPLACES_MAX: Final = 20
 # What a script can have: all tables of the terminal, and those that only the page draws.
 TABLES: Final = (*TITLES, "latencies", "availability", "suites")
 
@@ -127,11 +130,23 @@ def _fresh(out: Path) -> Iterator[Path]:
         partial.mkdir(parents=True)
         yield partial
         with INTERRUPTS.shielded():
-            shutil.rmtree(out, ignore_errors=True)
-            partial.rename(out)
+            _replace(out, partial)
     except OSError as error:
         raise UsageError(
             f"{out}: {error.strerror or error}; expected a folder that can be written; name another (--out)"
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _replace(out: Path, partial: Path) -> None:
+    """Put a folder in the place of another, which a command beside this one may fill at the same time."""
+    for left in reversed(range(REPLACES_MAX)):
+        shutil.rmtree(out, ignore_errors=True)
+        try:
+            partial.rename(out)
+        except OSError as error:
+            if not left or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return

@@ -29,11 +29,9 @@ from harness.night.lock import alone
 from harness.night.needs import lacks_of
 from harness.night.opening import (
     KNOWN,
-    LATEST,
     SEED_MAX,
     Options,
     new_folder,
-    point,
     unended_in,
     units_of,
 )
@@ -46,7 +44,7 @@ from harness.night.trim import FINDINGS, Shelf
 from harness.report.text import plural
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
-from harness.run.store import Run, check_results
+from harness.run.store import LATEST, Run, check_results, point
 from harness.suite.interrupts import INTERRUPTS
 from harness.suite.version import commit
 
