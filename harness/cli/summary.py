@@ -72,8 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> Mapping[str, pd.DataFrame]:
     # Imported here: a wrong use need not wait for Spark.
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     from checkers.spark.aggregates import aggregates
     from checkers.spark.data_set import read_data_set, write_data_set
+    from checkers.spark.errors import said
     from harness.suite.spark_here import with_spark
 
     with console.status("starting Spark") as status:
@@ -89,7 +93,13 @@ def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> 
             step("adding up")
             return aggregates(read_data_set(session, data))
 
-        return with_spark(ask, spark, large=bool(found.large))
+        try:
+            return with_spark(ask, spark, large=bool(found.large))
+        except (PySparkException, Py4JError) as error:
+            places = ", ".join(sorted(map(str, {*found.suites, *found.chosen}))[:3])
+            raise UsageError(
+                f"Spark, in {places}: {said(error)}; expected stored runs that it can read; nothing was written"
+            ) from error
 
 
 def _print(frames: Mapping[str, pd.DataFrame], out: Path, arguments: argparse.Namespace, console: Console) -> None:
