@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> Mapping[str, pd.DataFrame]:
     # Imported here: a wrong use need not wait for Spark.
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     from checkers.spark.aggregates import aggregates

@@ -22,7 +22,7 @@ from rich.console import Console
 from harness.cleanup.ledger import reap
 from harness.hosts import TAKE_PORTS
 from harness.model import EXIT_CODES, FencepostError, UsageError
-from harness.night.journal import VERSION, Journal
+from harness.night.journal import LINES, VERSION, Journal
 from harness.night.known import KnownSeeds, chosen
 from harness.night.live import NightProgress
 from harness.night.lock import alone
@@ -140,7 +140,7 @@ class _Night:
         """Return a night that was not ended; None if a fresh one is asked for, and this one cannot be read."""
         journal, lines = Journal.open(folder, clock)
         try:
-            return _Night._of(options, console, folder, journal, State.of(lines))
+            return _Night._of(options, console, folder, journal, State.of(lines, str(folder / LINES)))
         except UsageError as error:
             if options.fresh:
                 journal.write("finished", code=EXIT_CODES["unknown"])

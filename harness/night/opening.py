@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.model import UsageError
-from harness.night.journal import LINES, read_lines, require
+from harness.night.journal import LINES, RESERVE, read_lines, require
 from harness.night.known import Known
 from harness.night.plan import Plan, parse_plan
 from harness.night.schedule import Unit, schedule_of
@@ -88,10 +88,15 @@ def unended_in(nights: Path) -> Path | None:
     for folder in reversed(folders):
         lines, _ = read_lines(folder / LINES)
         if not lines:  # it was killed before it had begun
+            if others := sorted({path.name for path in folder.iterdir()} - {LINES, RESERVE}):
+                raise UsageError(
+                    f"{folder / LINES}: no whole line, beside {', '.join(others[:3])}; expected a journal; "
+                    "move the night's folder away"
+                )
             shutil.rmtree(folder)
             continue
         require(lines[0], folder / LINES)
-        return None if State.of(lines).finished else folder
+        return None if State.of(lines, str(folder / LINES)).finished else folder
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -145,12 +144,14 @@ def check_texts_and_numbers(stored: Any) -> None:
             raise TypeError(f"{name} is {value!r:.80}; expected {kind.__name__}")
 
 
-@cache
 def _hints(kind: type) -> Mapping[str, Any]:
     """Return the types of a class's fields, which take longer to find than a stored result to read."""
-    return get_type_hints(kind)
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
 
 
+_HINTS: Final[dict[type, Mapping[str, Any]]] = {}
 _PLAIN: Final[Mapping[Any, Any]] = {str: str, int: int, float: int | float}
 
 
