@@ -30,15 +30,17 @@ JVM := spark or kafka
 # What is left to test-all and test-releases.
 NOT_IN_TEST := exhaustive or releases
 
+# Where runs are stored; `make summary` reads there.
+STORED = --results "$(RESULTS)"
 OPTIONS = --host $(HOST) $(SCENARIO:%=--scenario %) $(PROTOCOL:%=--protocol %) $(foreach r,$(RULES),--rule $(r)) \
-	$(SEED:%=--seed %) $(TARGET:%=--target %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(HOSTS:%=--hosts %) $(ARGS)
+	$(SEED:%=--seed %) $(TARGET:%=--target %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(HOSTS:%=--hosts %) $(STORED) $(ARGS)
 
 .PHONY: help
 help:  ## what can be made
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 18
 
 .PHONY: test-kip101
-test-kip101: $(STAMP) java  ## KIP-101's scenarios under the protocols they tell apart: HOST= SCENARIO= PROTOCOL= SEED=
+test-kip101: $(STAMP) java  ## KIP-101's scenarios under the protocols they tell apart: HOST= SCENARIO= PROTOCOL= SEED= RESULTS=results
 	@$(BIN)/fencepost test-kip101 $(OPTIONS)
 
 .PHONY: scenarios
@@ -46,15 +48,15 @@ scenarios: $(STAMP) java $(CLASSES)  ## every scenario under every protocol and 
 	@$(BIN)/fencepost play $(OPTIONS)
 
 .PHONY: search
-search: $(STAMP)  ## random schedules in the simulator, many seeds: PROTOCOL=kip380 SEED= SEEDS=200 RULES= JOBS=
+search: $(STAMP)  ## random schedules in the simulator, many seeds: PROTOCOL=kip380 SEED= SEEDS=200 RULES= JOBS= RESULTS=results
 	@$(BIN)/fencepost run --host sim --seeds $(SEEDS) $(PROTOCOL:%=--protocol %) \
-		$(foreach r,$(RULES),--rule $(r)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(ARGS)
+		$(foreach r,$(RULES),--rule $(r)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(STORED) $(ARGS)
 
 .PHONY: test-kafka
 test-kafka: $(STAMP) java $(CLASSES)  ## both on releases of Apache Kafka and on our broker: RELEASE= SCENARIO= JOBS= SEED=
 	@$(BIN)/fencepost test-kafka --host $(HOST) $(foreach r,$(RELEASE),--release $(r)) \
 		$(foreach s,$(SCENARIO),--scenario $(s)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) \
-		$(HOSTS:%=--hosts %) $(ARGS)
+		$(HOSTS:%=--hosts %) $(STORED) $(ARGS)
 
 .PHONY: summary
 summary: $(STAMP) java $(CLASSES)  ## count what stored runs showed, with tables and a page of plots: RESULTS=results
@@ -67,7 +69,7 @@ COMPARE_WITH ?= $(or $(BESIDE),$(if $(filter 0.10%,$(RELEASE)),hw,kip380))
 .PHONY: conform
 conform: $(STAMP) java  ## the same random schedules on a release and on our broker: RELEASE=0.10.2.2 COMPARE_WITH=hw SEEDS=
 	@$(BIN)/fencepost run --host local --target kafka:$(or $(RELEASE),3.9.1) --compare-with $(COMPARE_WITH) --seeds $(SEEDS) \
-		--seed $(or $(SEED),0) --jobs $(or $(JOBS),2) $(TIER:%=--power-tier %) $(ARGS)
+		--seed $(or $(SEED),0) --jobs $(or $(JOBS),2) $(TIER:%=--power-tier %) $(STORED) $(ARGS)
 
 .PHONY: bench-broker
 bench-broker: $(STAMP) java  ## our broker beside Apache Kafka under librdkafka: ARGS="--seconds 8 --repeats 3 --acks -1"

@@ -90,9 +90,14 @@ def _add_suite(found: Folders, suite: SuiteDir, lines_max: int) -> None:
             (suite.path, None, f"suite.json: {problem}; expected the table of a suite that ended")
         )
         return
+    try:
+        folders = sorted(suite.path.iterdir())
+    except OSError as error:
+        found.unreadable.append((suite.path, None, f"{error.strerror}; expected a folder that can be listed"))
+        return
     found.suites.append(suite.path)
     chosen = found.chosen.get(suite.path)
-    for folder in sorted(suite.path.iterdir()):
+    for folder in folders:
         if folder.is_dir() and is_run(folder) and (chosen is None or folder.name in chosen):
             _add_run(found, Run(path=folder), lines_max)
 

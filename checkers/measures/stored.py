@@ -55,7 +55,10 @@ def stored_rows(folder: str, content: bytes) -> Iterator[dict[str, Any]]:
     try:
         suite = Suite.parse(content.decode(), "suite.json")
         started = _started(suite.started)
-    except (UsageError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        yield unread_suite(folder, f"suite.json: {error}; expected the table of a suite, in UTF-8")
+        return
+    except UsageError as error:
         yield unread_suite(folder, str(error))
         return
     for place, result in enumerate(suite.results):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from checkers.measures.run import NAMES, Measure, RunMeasures, facts_of, is_looked_at, produce_measures
 from checkers.measures.run import UNREADABLE as NOT_READ
 from checkers.measures.schema import SCHEMAS
-from checkers.measures.stored import STORED_SCHEMA, stored_rows
+from checkers.measures.stored import STORED_SCHEMA, stored_rows, unread_suite
 from checkers.spark.assemble import event_of
 from harness.history.file import ops_in
 from harness.history.sequence import Breaks
@@ -52,7 +52,20 @@ def read_stored(batches: Batches) -> Batches:
     for batch in batches:
         for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
             folder = local_path(path.as_py()).rpartition("/")[0]
-            yield pa.RecordBatch.from_pylist([*stored_rows(folder, content.as_py())], schema=STORED_SCHEMA)
+            yield _stored(folder, content.as_py())
+
+
+def _stored(folder: str, content: bytes) -> pa.RecordBatch:
+    try:
+        return pa.RecordBatch.from_pylist([*stored_rows(folder, content)], schema=STORED_SCHEMA)
+    except Exception as error:  # as a number that no table can hold: this suite alone is unreadable
+        row = unread_suite(folder, f"suite.json: {_shown(error)}; expected the table of a suite that ended")
+        return pa.RecordBatch.from_pylist([row], schema=STORED_SCHEMA)
+
+
+def _shown(error: Exception) -> str:
+    """Return an error as text that a table can hold."""
+    return f"{error!r:.200}".encode("ascii", "backslashreplace").decode()
 
 
 def measure_lines(batches: Batches) -> Batches:
@@ -60,7 +73,15 @@ def measure_lines(batches: Batches) -> Batches:
     for batch in batches:
         for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
             folder = local_path(path.as_py()).rpartition("/")[0]
-            yield _facts(folder, measures_in(content.as_py()))
+            yield _small(folder, content.as_py())
+
+
+def _small(folder: str, content: bytes) -> pa.RecordBatch:
+    try:
+        return _facts(folder, measures_in(content))
+    except Exception as error:  # as a text that no table can hold: this run alone is unreadable
+        row = unread_run(folder, f"history.jsonl: {_shown(error)}; expected a run's history")
+        return pa.RecordBatch.from_pylist([row], schema=FACT_SCHEMA)
 
 
 def measures_in(content: bytes) -> Iterable[Measure]:

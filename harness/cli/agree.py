@@ -86,16 +86,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def differences(one: End, other: End) -> list[str]:
     """Return a line for each difference between two ends of a run."""
-    lines = [f"only the first found {_said(finding)}" for finding in one.findings if finding not in other.findings]
-    lines += [
-        f"only the second found {_said(finding)}" for finding in other.findings if finding not in one.findings
-    ]
+    mine, theirs = set(one.findings), set(other.findings)
+    lines = [f"only the first found {_said(finding)}" for finding in one.findings if finding not in theirs]
+    lines += [f"only the second found {_said(finding)}" for finding in other.findings if finding not in mine]
     for node in sorted(one.logs.keys() | other.logs.keys()):
-        mine, theirs = one.logs.get(node, []), other.logs.get(node, [])
-        if mine != theirs:
-            at = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
-            at = min(len(mine), len(theirs)) if at is None else at
-            lines.append(f"log of {node}: {_at(mine, at)} in the first, {_at(theirs, at)} in the second")
+        first, second = one.logs.get(node, []), other.logs.get(node, [])
+        if first != second:
+            at = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
+            at = min(len(first), len(second)) if at is None else at
+            lines.append(f"log of {node}: {_at(first, at)} in the first, {_at(second, at)} in the second")
     return lines
 
 

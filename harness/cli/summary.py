@@ -7,6 +7,7 @@ Spark reads the histories and counts; nothing is judged again. What cannot be re
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import shutil
@@ -30,6 +31,8 @@ from harness.suite.options import configure_spark, spark_options
 
 PAGE: Final = "summary.html"
 _NAME: Final = "summary"
+# How often a folder is put in the place of another that is filled again and again.
+REPLACES_MAX: Final = 20
 # What a script can have: all tables of the terminal, and those that only the page draws.
 TABLES: Final = (*TITLES, "latencies", "availability", "suites")
 
@@ -70,8 +73,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> Mapping[str, pd.DataFrame]:
     # Imported here: a wrong use need not wait for Spark.
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
     from checkers.spark.aggregates import aggregates
     from checkers.spark.data_set import read_data_set, write_data_set
+    from checkers.spark.errors import said
     from harness.suite.spark_here import with_spark
 
     with console.status("starting Spark") as status:
@@ -87,7 +94,13 @@ def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> 
             step("adding up")
             return aggregates(read_data_set(session, data))
 
-        return with_spark(ask, spark, large=bool(found.large))
+        try:
+            return with_spark(ask, spark, large=bool(found.large))
+        except (PySparkException, Py4JError) as error:
+            places = ", ".join(sorted(map(str, {*found.suites, *found.chosen}))[:3])
+            raise UsageError(
+                f"Spark, in {places}: {said(error)}; expected stored runs that it can read; nothing was written"
+            ) from error
 
 
 def _print(frames: Mapping[str, pd.DataFrame], out: Path, arguments: argparse.Namespace, console: Console) -> None:
@@ -128,11 +141,23 @@ def _fresh(out: Path) -> Iterator[Path]:
         partial.mkdir(parents=True)
         yield partial
         with INTERRUPTS.shielded():
-            shutil.rmtree(out, ignore_errors=True)
-            partial.rename(out)
+            _replace(out, partial)
     except OSError as error:
         raise UsageError(
             f"{out}: {error.strerror or error}; expected a folder that can be written; name another (--out)"
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _replace(out: Path, partial: Path) -> None:
+    """Put a folder in the place of another, which a command beside this one may fill at the same time."""
+    for left in reversed(range(REPLACES_MAX)):
+        shutil.rmtree(out, ignore_errors=True)
+        try:
+            partial.rename(out)
+        except OSError as error:
+            if not left or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return

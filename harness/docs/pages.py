@@ -53,7 +53,8 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "crash": "The harness itself failed, outside of a run: a bug.",
     "usage": "An option or an input file is wrong, or the machine lacks something before the first run; one line "
     "says what to change.",
-    "unknown": "A run could not be played, taken down, stored or judged; nothing is proven wrong. `lineage`: "
+    "unknown": "A run could not be played, taken down, stored or judged; nothing is proven wrong. A search met a "
+    "limit of the machine before it found something. `lineage`: "
     "something is *unreadable*, and nothing that was read differs. `check`: a run is unknown that was not stored "
     "as that, or something cannot be read; every other verdict is as stored; with `--jepsen`, a line "
     "cannot be used, or Jepsen's checker would throw. `summary`: something could not be read. "
@@ -68,12 +69,17 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "or 4.",
 }
 
+INTERRUPTED_MEANING: Final = (
+    "Ctrl-C or SIGTERM; everything that was started is down again. A search, or chaos seed by seed, that has "
+    "found something ends with the code of that."
+)
+
 
 # --- pages ---------------------------------------------------------------------------------------------------
 def exit_codes() -> str:
     """Return docs/exit-codes.md, from the tables of the data model."""
     codes = [(code, word, EXIT_MEANINGS[word]) for word, code in EXIT_CODES.items()]
-    codes.append((INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM; everything that was started is down again."))
+    codes.append((INTERRUPTED, "interrupted", INTERRUPTED_MEANING))
     codes.append((READER_GONE, "reader gone", "The reader of stdout has ended, as in `| head`; no line says so."))
     merged = [(each.name.lower(), EXIT_OF_VERDICT[each]) for each in reversed(Verdict)]
     return markdown.page(

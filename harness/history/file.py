@@ -17,6 +17,7 @@ from typing import Any, Final, Self
 
 from harness.events import Event, LineUnreadable
 from harness.model import HistoryError, Op, OpType, Source
+from harness.shortage import shortage_of
 
 Clock = Callable[[], int]
 Listener = Callable[[Op], None]
@@ -121,9 +122,10 @@ class History:
 
     def _require_whole(self) -> None:
         if self._lost is not None:
+            more = shortage_of(self._lost) or "expected every observation to be recorded"
             raise HistoryError(
                 f"{self.path}: lacks what was observed after op {self._next_index - 1}: "
-                f"{type(self._lost).__name__}: {self._lost}; expected every observation to be recorded"
+                f"{type(self._lost).__name__}: {self._lost}; {more}"
             ) from self._lost
 
     def _keep(self, op: Op) -> Op:

@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from harness.input_file import open_file
 from harness.model import UsageError
 from harness.suite.interrupts import INTERRUPTS
 
@@ -134,9 +135,12 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     Return a journal's whole lines, and their size in bytes; none if there is no file.
 
     Raises:
-        UsageError: a line before the last is none of ours.
+        UsageError: the file cannot be read, or a line before the last is none of ours.
     """
-    data = path.read_bytes() if path.exists() else b""
+    data = b""
+    if os.path.lexists(path):
+        with open_file(path, "a night's journal") as file:
+            data = file.read()
     lines: list[dict[str, Any]] = []
     whole = 0
     for number, text in enumerate(data.split(b"\n")[:-1], start=1):
@@ -144,7 +148,7 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
             line = json.loads(text)
             if not isinstance(line["what"], str) or not isinstance(line["spent_s"], int | float):
                 raise ValueError("no line of a night's journal")
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UsageError(
                 f"{path}:{number}: {error!r:.100}; expected a line of a night's journal; move the "
                 "night's folder away"

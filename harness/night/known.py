@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from harness.input_file import open_file
 from harness.model import UsageError
 from harness.scenario.text import text_of
 from harness.search.random_runs import RandomRuns
@@ -81,13 +82,15 @@ class KnownSeeds:
             UsageError: a line is none of ours; it has the file and the line.
         """
         path = self.folder / LINES
-        if not path.exists():
+        if not os.path.lexists(path):
             return ()
+        with open_file(path, "the seeds that failed in earlier nights") as file:
+            data = file.read()
         found: dict[str, Known] = {}
-        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
+        for number, line in enumerate(data.split(b"\n")[:-1], start=1):
             try:
                 known = Known.from_dict(json.loads(line))
-            except (ValueError, TypeError, AttributeError, UsageError) as error:
+            except (ValueError, TypeError, AttributeError, RecursionError, UsageError) as error:
                 raise UsageError(
                     f"{path}:{number}: {error}; expected a seed that failed, or no such line"
                 ) from error

@@ -22,18 +22,16 @@ from rich.console import Console
 from harness.cleanup.ledger import reap
 from harness.hosts import TAKE_PORTS
 from harness.model import EXIT_CODES, FencepostError, UsageError
-from harness.night.journal import VERSION, Journal
+from harness.night.journal import LINES, VERSION, Journal
 from harness.night.known import KnownSeeds, chosen
 from harness.night.live import NightProgress
 from harness.night.lock import alone
 from harness.night.needs import lacks_of
 from harness.night.opening import (
     KNOWN,
-    LATEST,
     SEED_MAX,
     Options,
     new_folder,
-    point,
     unended_in,
     units_of,
 )
@@ -46,7 +44,7 @@ from harness.night.trim import FINDINGS, Shelf
 from harness.report.text import plural
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
-from harness.run.store import Run, check_results
+from harness.run.store import LATEST, Run, check_results, point
 from harness.suite.interrupts import INTERRUPTS
 from harness.version import build, commit, version
 
@@ -142,7 +140,7 @@ class _Night:
         """Return a night that was not ended; None if a fresh one is asked for, and this one cannot be read."""
         journal, lines = Journal.open(folder, clock)
         try:
-            return _Night._of(options, console, folder, journal, State.of(lines))
+            return _Night._of(options, console, folder, journal, State.of(lines, str(folder / LINES)))
         except UsageError as error:
             if options.fresh:
                 journal.write("finished", code=EXIT_CODES["unknown"])

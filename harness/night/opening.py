@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.model import UsageError
-from harness.night.journal import LINES, read_lines, require
+from harness.night.journal import LINES, RESERVE, read_lines, require
 from harness.night.known import Known
 from harness.night.plan import Plan, parse_plan
 from harness.night.schedule import Unit, schedule_of
 from harness.night.state import State
+from harness.run.store import unique_folder
 
 NIGHTS: Final = "nights"
 KNOWN: Final = "known"
-LATEST: Final = "latest"
 SEED_MAX: Final = 1_000_000_000
 
 
@@ -88,32 +88,24 @@ def unended_in(nights: Path) -> Path | None:
     for folder in reversed(folders):
         lines, _ = read_lines(folder / LINES)
         if not lines:  # it was killed before it had begun
+            if others := sorted({path.name for path in folder.iterdir()} - {LINES, RESERVE}):
+                raise UsageError(
+                    f"{folder / LINES}: no whole line, beside {', '.join(others[:3])}; expected a journal; "
+                    "move the night's folder away"
+                )
             shutil.rmtree(folder)
             continue
         require(lines[0], folder / LINES)
-        return None if State.of(lines).finished else folder
+        return None if State.of(lines, str(folder / LINES)).finished else folder
     return None
 
 
 def new_folder(nights: Path, seed: int) -> Path:
     """Make the folder of a new night, whose name begins with the time; raise UsageError if it cannot be."""
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{seed}"
-    for folder in (nights / name, *(nights / f"{name}-{number}" for number in range(2, 100))):
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UsageError(
-                f"{folder}: {error.strerror}; expected a folder that can be written; name another (--results)"
-            ) from error
-        return folder
-    raise UsageError(f"{nights / name}: already there; expected a new folder; start the night again")
-
-
-def point(link: Path, name: str) -> None:
-    """Let a link lead to a folder beside it, at once."""
-    partial = link.with_name(f".{link.name}-{name}")
-    partial.unlink(missing_ok=True)
-    partial.symlink_to(name)
-    partial.replace(link)
+    try:
+        return unique_folder(nights, name)
+    except OSError as error:
+        raise UsageError(
+            f"{nights / name}: {error.strerror}; expected a folder that can be written; name another (--results)"
+        ) from error

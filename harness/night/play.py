@@ -30,7 +30,7 @@ from harness.search.cores import jobs_for
 from harness.search.findings import VIOLATIONS_KEPT_MAX, keep_finding, keep_simulated
 from harness.search.real_runs import Job, RealRun, open_players, play_many
 from harness.search.search import search
-from harness.search.simulated import sim_player, simulate_seed
+from harness.search.simulated import SearchEndedError, sim_player, simulate_seed
 from harness.suite.judged import judge_run
 
 PLAYER: Final = "target"
@@ -100,11 +100,14 @@ def is_enough(unit: Unit, result: RunResult) -> bool:
 def _play_simulated(unit: Unit, table: Table) -> Ended:
     ended, found = Ended(), []
     began_s = table.journal.clock()
-    for place, result in enumerate(_results(unit, table.jobs)):
-        ended.count.add(result)
-        table.saw(result)
-        if result.is_finding:
-            found.append((place, result))
+    try:
+        for place, result in enumerate(_results(unit, table.jobs)):
+            ended.count.add(result)
+            table.saw(result)
+            if result.is_finding:
+                found.append((place, result))
+    except SearchEndedError as error:  # what was found before holds
+        ended.problems.append(str(error))
     alike: Counter[object] = Counter()
     for place, result in found:
         finding = Finding.of(result)

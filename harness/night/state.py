@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.model import UsageError
 from harness.night.count import Count
 from harness.night.schedule import LineKey
 
@@ -60,11 +61,22 @@ class State:
     notes: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(lines: Iterable[Mapping[str, Any]]) -> State:
-        """Return the state after these lines."""
+    def of(lines: Iterable[Mapping[str, Any]], where: str = "journal") -> State:
+        """
+        Return the state after these lines, which are those of the file `where`.
+
+        Raises:
+            UsageError: a line lacks something, or has something else than a night writes.
+        """
         state = State()
-        for line in lines:
-            state.add(line)
+        for number, line in enumerate(lines, start=1):
+            try:
+                state.add(line)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise UsageError(
+                    f"{where}:{number}: {error!r:.100}; expected a line of a night's journal; move the night's "
+                    "folder away"
+                ) from error
         return state
 
     def add(self, line: Mapping[str, Any]) -> None:

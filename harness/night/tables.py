@@ -77,7 +77,7 @@ def earlier_nights(folder: Path, before: str) -> tuple[list[Night], list[str]]:
         try:
             night = json.loads(read_text(path, "a night as data", limits.SUITE_BYTES_MAX))
             tables_of([night])
-        except (UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (UsageError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             unread.append(f"{path}: {error!s:.200}")
             continue
         found.append(night)

@@ -13,6 +13,7 @@ from typing import Final
 
 from harness.model import FencepostError
 from harness.run.store import Run
+from harness.shortage import shortage_of
 
 REASON_CHARACTERS_MAX: Final = 600
 
@@ -52,4 +53,5 @@ def _text(error: BaseException) -> str:
     said = " | ".join(filter(None, map(str.strip, str(error).splitlines())))
     if not isinstance(error, FencepostError):
         said = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    said = "; ".join(filter(None, (said, shortage_of(error))))
     return "; then ".join((said, *getattr(error, "__notes__", ())))

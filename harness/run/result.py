@@ -137,13 +137,21 @@ class RunResult:
 
 def check_texts_and_numbers(stored: Any) -> None:
     """Raise TypeError if a field of a stored dataclass that is declared as text or number is none."""
-    for name, kind in get_type_hints(type(stored)).items():
+    for name, kind in _hints(type(stored)).items():
         value = getattr(stored, name)
         accepted = _PLAIN.get(kind)
         if accepted is not None and (not isinstance(value, accepted) or isinstance(value, bool)):
             raise TypeError(f"{name} is {value!r:.80}; expected {kind.__name__}")
 
 
+def _hints(kind: type) -> Mapping[str, Any]:
+    """Return the types of a class's fields, which take longer to find than a stored result to read."""
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
+
+
+_HINTS: Final[dict[type, Mapping[str, Any]]] = {}
 _PLAIN: Final[Mapping[Any, Any]] = {str: str, int: int, float: int | float}
 
 

@@ -6,6 +6,7 @@ A stored run is enough to check, explain and report it again; nothing else is re
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from harness.input_file import read_text
 from harness.model import ORACLES, Anomaly, UsageError
 from harness.tables.schema import FOLDER
 
+LATEST: Final = "latest"
 _ANOMALIES: Final = "the anomalies of a run"
 
 
@@ -135,21 +137,51 @@ def create_suite(results: Path, name: str) -> SuiteDir:
     """
     Create the folder of a new suite, and point the link results/latest to it.
 
+    Two commands that begin in one second with one seed have one name: the second gets `name-2`.
+
     Raises:
-        UsageError: a suite of that name exists, or the results folder cannot be written.
+        UsageError: the results folder cannot be written.
     """
     try:
         results.mkdir(parents=True, exist_ok=True)
-        suite = SuiteDir(path=_new_folder(results / name))
-        # The link is replaced by a rename, so that a reader always finds either the old suite or the new one.
-        # The temporary link has the suite's name, which no other thread or process uses.
-        link = results / f".latest-{name}"
-        link.unlink(missing_ok=True)
-        link.symlink_to(name)
-        link.replace(results / "latest")
+        path = unique_folder(results, name)
+        point(results / LATEST, path.name)
     except OSError as error:
         raise _unwritable(results, str(error.strerror)) from error
-    return suite
+    return SuiteDir(path=path)
+
+
+def unique_folder(parent: Path, name: str) -> Path:
+    """
+    Make a folder of this name, or of `name-2` and so on if it is there, and return it: no other maker gets it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    for number in itertools.count(1):
+        path = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError("expected a number without end")
+
+
+def point(link: Path, name: str) -> None:
+    """
+    Let a link lead to a folder beside it, whose maker alone does so: a reader finds the old one or the new one.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    partial = link.with_name(f".{link.name}-{name}")
+    try:
+        partial.unlink(missing_ok=True)
+        partial.symlink_to(name)
+        partial.replace(link)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def check_results(results: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from harness.scenario.variant import RENAMED_RULES
 _RESULTS: Final = "cells"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Suite:
     """Results in the order of the table: by scenario, then by protocol from the oldest to the newest."""
 
@@ -50,7 +51,12 @@ class Suite:
 
     def result(self, scenario: str, protocol: str) -> RunResult | None:
         """Return the result of that scenario under that protocol, None if it was not played."""
-        return next((r for r in self.results if (r.scenario, r.protocol) == (scenario, protocol)), None)
+        return self._by_name.get((scenario, protocol))
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, str], RunResult]:
+        # Of two of one name the first counts, as in the table.
+        return {(each.scenario, each.protocol): each for each in reversed(self.results)}
 
     def write(self, path: Path) -> None:
         """Write the suite as JSON; on a full disk, leave no part of it."""

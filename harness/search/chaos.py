@@ -54,7 +54,7 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
     Play seeds from the options' seed on, and return the most severe verdict.
 
     Raises:
-        KeyboardInterrupt: after the tally so far was printed.
+        KeyboardInterrupt: after the tally so far was printed, if nothing was found.
     """
     began, tally = time.monotonic(), Tally()
     problems: list[str] = []
@@ -86,11 +86,17 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
         with opened as players:
             jobs = _jobs(runs, options.seed, _enough(limit, tally, began))
             problems += filter(None, [play_many(jobs, players, folder, options.jobs or 1, receive)])
+    except KeyboardInterrupt:  # everything is down; what was found is kept, and decides the verdict
+        if not tally.findings:
+            raise
+        say(console, f"interrupted; seeds {options.seed} to {options.seed + tally.seeds - 1} were played")
     finally:
         for problem in problems:
             say(console, problem)
         if tally.seeds:
             print_tally(tally, console, wall_s=time.monotonic() - began)
+    if tally.findings:
+        say(console, f"findings: {folder.path}")
     return Verdict.merge([tally.verdict, Verdict.UNKNOWN if problems else Verdict.VALID])
 
 

@@ -11,9 +11,11 @@ import platform
 import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from checkers.judge import failure_in
 from harness.beneath import Folder, RefusedError
 from harness.cluster.target import MODELS, NAMED
 from harness.hosts.trees import copy_pass
@@ -34,10 +36,15 @@ VIOLATIONS_KEPT_MAX: Final = 50
 
 
 def keep_simulated(player: Player, spec: RunSpec, folder: SuiteDir) -> Run:
-    """Play a run again, into files: schedule, history, Parquet, anomalies, oracles' violations, or a traceback."""
+    """
+    Play a run again, into files: schedule, history, Parquet, anomalies, oracles' violations, or a traceback.
+
+    Returns:
+        The run; its `failure` says what could not be played or stored.
+    """
     run = player.attempt(spec, folder)
-    judge_run(spec, run)
-    return run
+    result, _ = judge_run(spec, run)
+    return replace(run, failure=failure_in(result.anomalies))
 
 
 def keep_finding(found: RealRun) -> Path:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.model import UsageError
-from harness.run.store import Run, SuiteDir
+from harness.run.store import Run, SuiteDir, unique_folder
 
 HEAD: Final = "conform.json"
 LINES: Final = "rounds.jsonl"
@@ -76,9 +76,7 @@ class PairingProgress:
     def begin_suite(self) -> SuiteDir:
         """Create and return the folder for the runs that are played from now on."""
         number = 1 + len(list(self.folder.glob(f"{SUITE_FOLDER}*")))
-        suite = self.folder / f"{SUITE_FOLDER}{number}"
-        suite.mkdir()
-        return SuiteDir(path=suite)
+        return SuiteDir(path=unique_folder(self.folder, f"{SUITE_FOLDER}{number}"))
 
     def has(self, side: str, seed: int) -> bool:
         """Return True if that seed was played on that side."""

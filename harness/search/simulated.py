@@ -11,15 +11,20 @@ from checkers.live.watch import LiveCheck
 from harness.cluster.cluster import RunCancelled
 from harness.cluster.target import Target
 from harness.history.memory import MemoryHistory
-from harness.model import Op
+from harness.model import FencepostError, Op
 from harness.run.failure import reason_of
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.search.random_runs import SIM, RandomRuns
+from harness.shortage import shortage_of
 from nemesis import NEMESES
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Trace
+
+
+class SearchEndedError(FencepostError):
+    """A search cannot go on: its processes have met a limit of the machine, which the message names."""
 
 
 def sim_player(target: Target, trace: Trace | None = None) -> Player:
@@ -41,7 +46,7 @@ def play_in_memory(player: Player, spec: RunSpec) -> tuple[RunResult, list[Op]]:
     history, failure = MemoryHistory(Path(spec.name)), ""
     try:
         player.play_into(history, spec, Path())
-    except RunCancelled:
+    except (RunCancelled, MemoryError):  # without memory the next runs would fail too, and prove nothing
         raise
     except Exception as error:
         failure = reason_of(error)
@@ -49,7 +54,15 @@ def play_in_memory(player: Player, spec: RunSpec) -> tuple[RunResult, list[Op]]:
 
 
 def simulate_seed(player: Player, runs: RandomRuns, seed: int) -> RunResult:
-    """Draw the schedule of a seed, play and judge it; the result has the processor time of all three."""
+    """
+    Draw the schedule of a seed, play and judge it; the result has the processor time of all three.
+
+    Raises:
+        SearchEndedError: memory is used up.
+    """
     began = time.process_time()
-    result = simulate(player, runs.spec(seed))
+    try:
+        result = simulate(player, runs.spec(seed))
+    except MemoryError as error:
+        raise SearchEndedError(f"ended at seed {seed}: {shortage_of(error)}") from error
     return replace(result, seconds=time.process_time() - began)

@@ -3,50 +3,56 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from typing import Final
 
 from rich.console import Console
 
 from harness import limits
-from harness.model import UsageError, Verdict
-from harness.run.failure import reason_of
+from harness.model import Verdict
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
-from harness.run.store import Run, check_results, create_suite
+from harness.run.store import Run, check_results
 from harness.search.chaos import Limit
 from harness.search.cores import cores, jobs_for
-from harness.search.findings import KEPT_MAX, keep_simulated
+from harness.search.findings import KEPT_MAX
+from harness.search.kept import KeptFindings
 from harness.search.random_runs import RandomRuns
 from harness.search.search import search
 from harness.search.shrink.minimal import Ended
 from harness.search.shrink.output import summary_of, write_shrunk
 from harness.search.shrink.shrink import Bounds, NotShownError, shrink
 from harness.search.shrink.subject import Subject
-from harness.search.simulated import sim_player
+from harness.search.simulated import SearchEndedError
 from harness.search.tally import Tally
 from harness.search.tally_tables import SearchProgress, print_tally, say
+from harness.suite.interrupts import INTERRUPTS
 from harness.suite.options import Options
 
 # The number of findings that are shrunk, and of runs that each may take.
 SHRUNK_MAX: Final = 3
 TRIES: Final = 2_000
+# Why a search ended that somebody has interrupted.
+INTERRUPTED: Final = "interrupted"
 
 
 def search_simulated(
     runs: RandomRuns, options: Options, limit: Limit, console: Console, shrunk_max: int = SHRUNK_MAX
 ) -> Verdict:
     """
-    Search seeds in the simulator, print the tally, keep the first findings, and return the worst verdict.
+    Search seeds in the simulator, keep the first findings at once, print the tally, and return the worst verdict.
+
+    An interrupt, the end of the time and a limit of the machine lose nothing: what was found until then is kept,
+    told, and decides the verdict.
 
     Args:
         shrunk_max: how many of the kept findings are shrunk.
 
     Raises:
-        KeyboardInterrupt: after the tally so far was printed, and the findings were named.
+        KeyboardInterrupt: after the tally so far was printed, if nothing was found.
     """
     check_results(options.results)
-    began, tally = time.monotonic(), Tally()
+    began, tally, why = time.monotonic(), Tally(), ""
+    kept = KeptFindings(runs=runs, results=options.results, seed=options.seed, most=KEPT_MAX)
     seeds = range(options.seed, options.seed + (limit.seeds if limit.seconds is None else limits.OPTION_SEEDS_MAX))
 
     def enough(result: RunResult) -> bool:
@@ -57,51 +63,45 @@ def search_simulated(
     try:
         with SearchProgress(console, None if limit.seconds else len(seeds)) as progress:
             for result in search(runs, seeds, jobs=jobs, stop=enough):
-                tally.add(result)
+                with INTERRUPTS.shielded():
+                    tally.add(result)
+                    if result.is_finding:
+                        kept.keep(result)
                 progress.step(tally)
     except KeyboardInterrupt:
-        _name(tally, console, wall_s=time.monotonic() - began)
-        raise
-    print_tally(tally, console, wall_s=time.monotonic() - began)
-    if tally.findings:
-        try:
-            _keep(tally, runs, options, console, shrunk_max)
-        except (UsageError, OSError) as error:
-            say(console, f"findings not kept: {reason_of(error)}")
-    return tally.verdict
-
-
-def _name(tally: Tally, console: Console, *, wall_s: float) -> None:
-    """Print what an interrupted search has found; whoever interrupts it does not wait for findings to be kept."""
+        why, shrunk_max = INTERRUPTED, 0
+    except SearchEndedError as error:
+        why, shrunk_max = str(error), 0
     if tally.seeds:
-        print_tally(tally, console, wall_s=wall_s)
+        print_tally(tally, console, wall_s=time.monotonic() - began)
+    try:
+        _tell(tally, kept, options, console, shrunk_max)
+    except KeyboardInterrupt:
+        why = why or INTERRUPTED
+    if why == INTERRUPTED and not tally.findings:
+        raise KeyboardInterrupt
+    if why:
+        say(console, f"{why}; seeds {options.seed} to {options.seed + tally.seeds - 1} were played")
+    for problem in kept.problems:
+        say(console, f"findings {problem}")
+    if kept.folder:
+        say(console, f"findings: {kept.folder.path}")
+    return Verdict.merge([tally.verdict, Verdict.VALID if why in ("", INTERRUPTED) else Verdict.UNKNOWN])
+
+
+def _tell(tally: Tally, kept: KeptFindings, options: Options, console: Console, shrunk_max: int) -> None:
+    """Print the sentences, the schedule and the command of the first findings; shrink some, name the rest."""
     for result in tally.findings[:KEPT_MAX]:
-        _say_finding(result, console, f"again: {result.rerun}")
-    _say_more(tally, console)
-
-
-def _say_finding(result: RunResult, console: Console, *more: str) -> None:
-    say(console, f"seed {result.seed}: {result.verdict.name.lower()}")
-    for line in (*result.sentences, *more):
-        say(console, f"  {line}")
-
-
-def _say_more(tally: Tally, console: Console) -> None:
+        say(console, f"seed {result.seed}: {result.verdict.name.lower()}")
+        run = kept.runs_of.get(result.seed)
+        place = (f"schedule: {run.schedule}",) if run else ()
+        for line in (*result.sentences, *place, f"again: {result.rerun}"):
+            say(console, f"  {line}")
+        if run and not run.failure and result.verdict >= Verdict.HANG and shrunk_max > 0:
+            shrunk_max -= 1
+            _shrink(kept.runs.spec(result.seed), run, options, console)
     if more := tally.findings[KEPT_MAX:]:
         say(console, f"and {len(more)} more: {' '.join(str(result.seed) for result in more)}")
-
-
-def _keep(tally: Tally, runs: RandomRuns, options: Options, console: Console, shrunk_max: int) -> None:
-    """Keep the first findings, and print the sentences, the schedule and the command of each; shrink some."""
-    folder = create_suite(options.results, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-search-{options.seed}")
-    player = sim_player(runs.load_target())
-    for result in tally.findings[:KEPT_MAX]:
-        kept = keep_simulated(player, runs.spec(result.seed), folder)
-        _say_finding(result, console, f"schedule: {kept.schedule}", f"again: {result.rerun}")
-        if result.verdict >= Verdict.HANG and shrunk_max > 0:
-            shrunk_max -= 1
-            _shrink(runs.spec(result.seed), kept, options, console)
-    _say_more(tally, console)
 
 
 def _shrink(spec: RunSpec, kept: Run, options: Options, console: Console) -> None:

@@ -3,8 +3,8 @@ A node's own clocks: the monotonic one shows another time than the world's, and 
 
 All that a node plans by its clock happens when that clock shows the time. A core compares times of one clock
 alone, so a cluster must work with any; lags, waits and retries are then measured differently on each node.
-The core reads no wall clock: the timestamps of records are their producers'. A fault may set a node's wall clock
-nevertheless, for a fault is the same on every host, and nothing but a reading of it changes.
+The core gets the wall clock's time with each event, and compares it with timestamps of records, which are their
+producers': for retention, and for how long a tombstone stays. Nothing else depends on it (docs/clocks.md).
 Source:  POSIX, clock_gettime: the monotonic clock has no defined start; Kafka's Time.hiResClockMs.
 """
 

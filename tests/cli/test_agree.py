@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from harness.cli.agree import End, differences
 from harness.cli.main import main
 from harness.model import EXIT_CODES, Anomaly, Kind
+from harness.run.result import RunResult
 from tests.checkers.story import Batches, Story
 from tests.report.samples import sample_result, suite_of
 
@@ -76,6 +78,44 @@ def test_log_that_one_side_lacks_is_a_difference() -> None:
     assert ["log of A: offset 0, epoch 0, m1.0 in the first, no more record in the second"] == differences(
         one, End(findings=[], logs={})
     )
+
+
+class Counted(str):
+    """A name that counts how often it is compared with another."""
+
+    __slots__ = ()
+    compared: ClassVar[int] = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return str.__hash__(self)
+
+
+def test_work_grows_with_the_number_of_runs_and_not_with_its_square() -> None:
+    many = 400
+
+    def named(number: int) -> RunResult:
+        return replace(sample_result("kip101-1", "hw"), scenario=Counted(f"scenario-{number}"))
+
+    one, other = suite_of(list(map(named, range(many)))), suite_of(list(map(named, range(many))))
+    Counted.compared = 0
+    assert all(other.result(each.scenario, each.protocol) for each in one.results)
+    assert Counted.compared <= 4 * many
+
+
+def test_work_grows_with_the_number_of_anomalies_and_not_with_their_square() -> None:
+    many = 400
+
+    def end() -> End:
+        found = [(Counted(f"lost-{number}"), (), (), None) for number in range(many)]
+        return End(findings=list(found), logs={})
+
+    Counted.compared = 0
+    assert [] == differences(end(), end())
+    assert Counted.compared <= 6 * many
 
 
 def test_suites_without_a_common_run_prove_nothing(tmp_path: Path) -> None:

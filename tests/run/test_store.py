@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -52,8 +53,38 @@ def test_create_refuses_a_name_that_is_there(tmp_path: Path) -> None:
     suite.create_run("a")
     with pytest.raises(UsageError, match="already there"):
         suite.create_run("a")
-    with pytest.raises(UsageError, match="already there"):
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_suites_of_one_name_that_are_made_at_once_are_folders_of_their_own(
+    tmp_path: Path, pool: type[ThreadPoolExecutor | ProcessPoolExecutor]
+) -> None:
+    many = 24
+    with pool(4) as workers:
+        made = [suite.path for suite in workers.map(create_suite, [tmp_path] * many, ["suite"] * many)]
+    names = {"suite", *(f"suite-{number}" for number in range(2, many + 1))}
+    assert names == {path.name for path in made}
+    assert {"latest", *names} == {path.name for path in tmp_path.iterdir()}
+    assert os.readlink(tmp_path / "latest") in names
+
+
+def test_second_command_of_one_second_and_seed_leaves_the_first_ones_folder_alone(tmp_path: Path) -> None:
+    first = create_suite(tmp_path, "20261128T170000-7")
+    first.suite.write_text("{}")
+    second = create_suite(tmp_path, "20261128T170000-7")
+    assert ("20261128T170000-7-2", [], "{}") == (
+        second.path.name,
+        list(second.path.iterdir()),
+        first.suite.read_text(),
+    )
+    assert second.path.resolve() == (tmp_path / "latest").resolve()
+
+
+def test_results_whose_link_is_a_folder_are_refused_and_no_partial_link_is_left(tmp_path: Path) -> None:
+    (tmp_path / "latest").mkdir()
+    with pytest.raises(UsageError, match=r"results folder .*; expected a folder that can be written"):
         create_suite(tmp_path, "suite-1")
+    assert [] == list(tmp_path.glob(".latest*"))
 
 
 def test_runs_are_those_with_a_history(tmp_path: Path) -> None:

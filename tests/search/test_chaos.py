@@ -203,3 +203,13 @@ def test_tally_so_far_is_printed_when_the_command_is_interrupted(tmp_path: Path,
     with pytest.raises(KeyboardInterrupt):
         play(tmp_path, Limit(seeds=1, seconds=60.0), console)
     assert "1 seeds: 1 valid" in console.export_text()
+
+
+def test_findings_decide_the_verdict_of_a_command_that_is_interrupted_and_its_last_line_says_where_they_are(
+    tmp_path: Path, processes: FakeProcesses
+) -> None:
+    processes.end_after, processes.bad = 2, {10}
+    verdict, text = play(tmp_path, Limit(seeds=1, seconds=60.0))
+    (folder,) = tmp_path.glob("*-chaos-10")
+    assert (Verdict.INVALID, f"findings: {folder}") == (verdict, text.splitlines()[-1])
+    assert ["finding.md"] == [path.name for path in folder.glob("*/finding.md")]
