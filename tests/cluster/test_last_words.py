@@ -21,7 +21,7 @@ KAFKA = f"""\
 \tadvertised.listeners = PLAINTEXT://127.0.0.1:1
 12:00:00,002 INFO starting (kafka.server.KafkaServer)
 12:00:00,003 ERROR Fatal error during KafkaServer startup. Prepare to shutdown (kafka.server.KafkaServer)
-kafka.common.InconsistentClusterIdException: The Cluster ID A doesn't match stored clusterId Some(B)
+kafka.common.InconsistentClusterIdException: The Cluster ID A is not the stored Some(B)
 \tat kafka.server.KafkaServer.startup(KafkaServer.scala:266)
 \tat kafka.Kafka.main(Kafka.scala)
 Caused by: java.io.IOException: the disk
@@ -34,7 +34,7 @@ Caused by: java.io.IOException: the disk
 OLD_KAFKA = f"""\
 [2026-01-01 12:00:00,002] INFO starting (kafka.server.KafkaServer)
 [2026-01-01 12:00:00,003] FATAL [Kafka Server 0], Fatal error during KafkaServer startup. (kafka.Server)
-kafka.common.KafkaException: Socket server failed to bind to localhost:1: Permission denied.
+kafka.common.KafkaException: Socket server failed to bind to x:1: Permission denied.
 \tat kafka.network.Acceptor.openServerSocket(SocketServer.scala:331)
 {CLOSING}
 """
@@ -69,7 +69,7 @@ ValueError: zero
         (
             KAFKA,
             "ERROR Fatal error during KafkaServer startup. Prepare to shutdown (kafka.server.KafkaServer) | "
-            "kafka.common.InconsistentClusterIdException: The Cluster ID A doesn't match stored clusterId Some(B) | "
+            "kafka.common.InconsistentClusterIdException: The Cluster ID A is not the stored Some(B) | "
             "Caused by: java.io.IOException: the disk | … | ",
         ),
         (

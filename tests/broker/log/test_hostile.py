@@ -365,7 +365,6 @@ LATER: tuple[tuple[str, Callable[[DataDir], Any]], ...] = (
     (f"{checkpoint.HIGH_WATERMARKS_FILE}.tmp", _watermarks),
     (checkpoint.RECOVERY_POINTS_FILE, _points),
     (checkpoint.CLEAN_MARKER, _end),
-    (f"{SEGMENT}.deleted", _start_moves),
     (SEGMENT, _start_moves),
     (NEXT, _truncate),
     (f"{SEGMENT}.cleaned", _clean),
