@@ -1,4 +1,8 @@
-"""A start on a hostile data directory opens no link, FIFO or folder in a file's place, and touches nothing."""
+"""
+A start on a hostile data directory opens no link, FIFO or folder in a file's place, and touches nothing.
+
+Length:  one table, file by what has its place, at a start and later, with the directory that both spoil.
+"""
 
 from __future__ import annotations
 
