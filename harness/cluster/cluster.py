@@ -19,6 +19,7 @@ from harness.cluster.churned import ChurnedTopics
 from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
+from harness.cluster.last_words import explained
 from harness.cluster.names import OWN, protocol_of
 from harness.cluster.partition import NOTED, Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
@@ -30,8 +31,6 @@ from harness.logdir.scan import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
 from harness.workload.plan import ChurnPlan, Place
 
-# The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
-STACK_FRAME: Final = "\tat "
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
 
 
@@ -225,9 +224,8 @@ class Cluster:
             raise PreconditionError(f"start {name}: the process ended by itself; {self.last_words(name)}")
 
     def last_words(self, name: str) -> str:
-        """Return the last lines that a node's process printed, without stack frames."""
-        lines = [line for line in self.host.log_text(name).splitlines() if not line.startswith(STACK_FRAME)]
-        return "it said: " + " | ".join(lines[-3:])
+        """Return why a node's process ended: the cause and the last lines of its output, without frames."""
+        return f"it said: {explained(self.host.log_text(name))}"
 
     def _state_in_zookeeper(self, name: str) -> tuple[int, int]:
         """

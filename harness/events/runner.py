@@ -122,7 +122,7 @@ class Exited(Event):
     PROCESS: ClassVar[str] = "runner"
 
     node: str
-    error: str = field(metadata=key("the last lines that it printed"))
+    error: str = field(metadata=key("why, as far as it said so, and the last lines that it printed"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from harness.cleanup.engine import ENGINE_ERRORS, said_by
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.clocks import NS_PER_S
+from harness.cluster.last_words import end_of
 from harness.hosts import faketime
 from harness.hosts.engine_watch import EngineWatch
 from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS, open_log, read_log
@@ -90,7 +91,7 @@ class NodeContainer:
             code = self._state()["ExitCode"]
             raise UsageError(
                 f"start {self.name}: ended at once with exit code {code}; expected it to run; it said:\n"
-                f"{self.log_text()[-LOG_TAIL_CHARACTERS:]}"
+                f"{end_of(self.log_text(), LOG_TAIL_CHARACTERS)}"
             )
 
     def alive(self) -> bool:

@@ -24,6 +24,7 @@ from harness.cleanup.process import (
     send,
     until,
 )
+from harness.cluster.last_words import end_of
 from harness.model import PreconditionError, UsageError
 
 # How long a process is watched after its start: with a wrong command line it ends at once.
@@ -159,8 +160,8 @@ class NodeProcess:
         return read_log(self.name, self._log)
 
     def log_tail(self) -> str:
-        """Return the end of its output."""
-        return self.log_text()[-LOG_TAIL_CHARACTERS:]
+        """Return the end of its output, and above it what says why it ended."""
+        return end_of(self.log_text(), LOG_TAIL_CHARACTERS)
 
     def forget(self) -> None:
         """Wait for the process after the ledger has killed it, so that no zombie remains."""

@@ -19,7 +19,9 @@ from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
+from harness.cluster.last_words import end_of
 from harness.hosts import faketime
+from harness.hosts.node import LOG_TAIL_CHARACTERS
 from harness.hosts.packets import NodePackets, Reached, why_not
 from harness.hosts.site import Site
 from harness.hosts.trees import exchange
@@ -274,5 +276,5 @@ class NodesHost(Generic[N]):
         if ready and node.alive():
             return address
         what = "ended while starting" if ready else f"no answer within {limits.ZOOKEEPER_START_S_MAX} s"
-        said = "\n".join(node.log_text().splitlines()[-20:])
+        said = end_of(node.log_text(), LOG_TAIL_CHARACTERS)
         raise UsageError(f"ZooKeeper at {address}: {what}; it said:\n{said}")

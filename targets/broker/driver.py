@@ -149,6 +149,7 @@ class Driver:
             files_open_max=self._limits.log_files_open_max,
             producers_max=self._limits.producers_max,
             remove=removals.begin,
+            later=removals.do,
         )
         self._data = opened.data
         for note in opened.notes:

@@ -18,6 +18,7 @@ from typing import Final
 
 from harness.cleanup.process import until
 from harness.cluster import probe
+from harness.cluster.last_words import explained
 from harness.cluster.target import NodeSpec
 from harness.hosts.base import Host
 from harness.java import Java
@@ -106,8 +107,8 @@ def make(release: Release, java: Java, host: Host, zookeeper: Address, say: Call
 def _serve_once(host: Host, name: str, address: str) -> None:
     """Wait until the broker serves, then stop it in order, which writes the archive."""
     if not until(lambda: probe.serves(address) or not host.alive(name), SERVING_S_MAX) or not host.alive(name):
-        said = " | ".join(host.log_text(name).splitlines()[-3:])
-        raise PreconditionError(f"{name}: does not serve at {address}; its last lines: {said}")
+        said = explained(host.log_text(name))
+        raise PreconditionError(f"{name}: does not serve at {address}; it said: {said}")
     try:
         host.stop(name)
     except PreconditionError:

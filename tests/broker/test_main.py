@@ -269,7 +269,7 @@ def test_data_directory_that_cannot_be_made_exits_1_and_says_why(make_broker: Ma
     broker = make_broker(data_dir=str(tmp_path / "file" / "data"))
     broker.start()
     assert 1 == broker.wait()
-    assert "a file; expected a directory" in broker.said.splitlines()[-1]
+    assert "ended: NotADirectoryError: " in broker.said.splitlines()[-1]
 
 
 def test_disk_that_is_full_ends_the_broker_and_what_it_refused_is_not_acknowledged(

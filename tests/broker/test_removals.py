@@ -166,3 +166,65 @@ def test_error_of_the_disk_at_a_removal_ends_the_broker(tmp_path: Path) -> None:
     (error,) = failed
     assert isinstance(error, FileNotFoundError)
     assert ["in the removal of t-0.0-delete"] == error.__notes__
+
+
+def test_loop_goes_on_between_steps_of_work_and_who_closes_waits_for_one_alone() -> None:
+    steps: list[int] = []
+    between: list[int] = []
+
+    def work() -> bool:
+        steps.append(len(steps))
+        return len(steps) < 4
+
+    async def scene() -> None:
+        removals = Removals(lambda error: pytest.fail(repr(error)))
+        removals.do(work)
+        while len(steps) < 4:
+            between.append(len(steps))
+            await asyncio.sleep(0)
+        removals.close()
+
+    asyncio.run(scene())
+    assert [0, 1, 2, 3] == steps
+    assert between
+
+
+def test_work_ends_with_the_broker(tmp_path: Path) -> None:
+    entered, gate = threading.Event(), threading.Event()
+    steps: list[int] = []
+
+    def work() -> bool:
+        steps.append(len(steps))
+        entered.set()
+        return gate.wait(30)
+
+    async def scene() -> None:
+        removals = Removals(lambda error: pytest.fail(repr(error)))
+        removals.do(work)
+        assert entered.wait(30)
+        asyncio.get_running_loop().call_soon(gate.set)
+        await asyncio.sleep(0)
+        removals.close()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    asyncio.run(scene())
+    assert [0] == steps
+
+
+def test_error_of_a_step_of_work_ends_the_broker() -> None:
+    """Source: Kafka Replication Design V3, discussion 4."""
+    failed: list[BaseException] = []
+
+    def work() -> bool:
+        raise OSError("the disk")
+
+    async def scene() -> None:
+        ended = asyncio.Event()
+        removals = Removals(lambda error: (failed.append(error), ended.set())[0])
+        removals.do(work)
+        await asyncio.wait_for(ended.wait(), 30)
+        removals.close()
+
+    asyncio.run(scene())
+    assert ["the disk"] == [str(error) for error in failed]

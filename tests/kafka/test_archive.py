@@ -113,7 +113,7 @@ def test_java_that_archives_nothing_is_asked_once(
 def test_broker_that_dies_leaves_no_archive_and_says_why(
     tmp_path: Path, release: Release, java: Java, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(PreconditionError, match=r"does not serve at .*; its last lines: no port"):
+    with pytest.raises(PreconditionError, match=r"does not serve at .*; it said: no port"):
         make(release, java, OneBroker(tmp_path, b"", dies=True), monkeypatch)
     assert archive.lacks(release, java)
 

@@ -19,6 +19,8 @@ from targets.broker.core.tombstones import TombstoneDelay
 
 # Between two parts.
 _PAUSE_MS: Final = 1
+# Files that become one: they are replaced in one go, which takes long on a disk.
+GROUP_FILES_MAX: Final = 100
 
 
 class Sized(Protocol):
@@ -70,12 +72,13 @@ def apply(core: Core) -> None:
 
 
 def groups(segments: Iterable[F], bytes_max: int) -> Iterator[list[F]]:
-    """Yield neighbours that fit into one file, by their present sizes and their offsets."""
+    """Yield neighbours that fit into one file, by their present sizes and their offsets; not too many together."""
     group: list[F] = []
     size = 0
     for segment in segments:
         far = group and segment.next_offset - group[0].base_offset > OFFSETS_MAX
-        if group and (far or size + segment.size > bytes_max):
+        full = size + segment.size > bytes_max or len(group) >= GROUP_FILES_MAX
+        if group and (far or full):
             yield group
             group, size = [], 0
         group.append(segment)

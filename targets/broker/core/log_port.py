@@ -127,7 +127,7 @@ class Cleaned(NamedTuple):
     What a step of a cleaning did.
 
     Attributes:
-        read: how many bytes it read.
+        read: how many bytes it read, and what each file that it opened or replaced counts for.
         more: the cleaning is not done.
         upto: the offset below which one that is done has left one record of each key; -1 if none was done.
         size: how many bytes smaller the log is for it.

@@ -38,6 +38,8 @@ from targets.broker.log.segment import Segment
 
 # Read at once; a larger batch is read alone.
 _CHUNK_BYTES: Final = 64 * 1024
+# What a file counts for beside its bytes: opening, replacing and removing one takes as long as reading so many.
+_FILE_BYTES: Final = 4 * 1024
 # Keys of one cleaning: with more, it ends after the file that has brought so many.
 _KEYS_MAX: Final = 1_000_000
 
@@ -115,7 +117,7 @@ class Compactor:
 
     # --- one cleaning --------------------------------------------------------------------------------------
     def _cleaning(self, segments: list[Segment], closed: list[Segment], delay: TombstoneDelay) -> Iterator[int]:
-        """Clean files; yield how many bytes were read."""
+        """Clean files; yield how many bytes were read, and what each file counts for."""
         cleaned = [segment for segment in closed if segment.next_offset <= self._clean_to]
         if self._last_batches is None:
             passed = Newest()
@@ -128,6 +130,7 @@ class Compactor:
                 for batch in batches:
                     newest.learn(batch.payload)
                 yield sum(batch.size for batch in batches)
+            yield _FILE_BYTES
             if len(newest.offsets) >= _KEYS_MAX:
                 self._end = segments[place].base_offset
                 del closed[place:]
@@ -146,6 +149,7 @@ class Compactor:
                     self._replace(segments, group, path)
             finally:
                 unlink(path, missing_ok=True)
+            yield _FILE_BYTES * len(group)
         self._last_batches = newest.last_batches
 
     def _replace(self, segments: list[Segment], group: Sequence[Segment], cleaned: Path) -> None:
@@ -171,12 +175,12 @@ class Compactor:
 
 
 def _pass_over(segment: Segment, newest: Newest) -> int:
-    """Learn of a clean file where each producer's last batch is; return how many bytes were read."""
+    """Learn of a clean file where each producer's last batch is; return what that counts for, in bytes."""
     count = 0
     for batch in segment.headers(segment.base_offset):
         newest.pass_over(batch.payload)
         count += 1
-    return count * HEADER_BYTES
+    return _FILE_BYTES + count * HEADER_BYTES
 
 
 @dataclass(slots=True)

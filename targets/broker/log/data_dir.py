@@ -23,6 +23,7 @@ from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
 from targets.broker.log.beneath import Folder, make_data_directory, unlink
 from targets.broker.log.deletion import NAME_BYTES_MAX, Deletions, Remove, remove_directories
+from targets.broker.log.discards import Later, at_once
 from targets.broker.log.file_log import FileLog
 from targets.broker.log.names import TOPIC
 from targets.broker.log.offsets import Durable, Offsets, replace_offsets
@@ -59,6 +60,7 @@ class DataDir:
         files_open_max: int = _FILES_OPEN_MAX,
         producers_max: int = _PRODUCERS_MAX,
         remove: Remove = remove_directories,
+        later: Later = at_once,
     ) -> None:
         together = Together()
         self.path = path
@@ -76,6 +78,7 @@ class DataDir:
             files=OpenFiles(files_open_max),
             together=together,
             deletions=Deletions(together, remove),
+            later=later,
         )
         self._points = Offsets(path / checkpoint.RECOVERY_POINTS_FILE, together, on_durable)
         self._starts = Offsets(path / checkpoint.LOG_STARTS_FILE, together, on_durable)
@@ -249,6 +252,7 @@ def open_data_dir(
     files_open_max: int = _FILES_OPEN_MAX,
     producers_max: int = _PRODUCERS_MAX,
     remove: Remove = remove_directories,
+    later: Later = at_once,
 ) -> OpenedData:
     """
     Open every log below `path` (created when missing); recover the logs that were not shut down cleanly.
@@ -257,6 +261,7 @@ def open_data_dir(
         files_open_max: how many files of the logs may be open at once.
         producers_max: of how many idempotent producers each log knows the last batches.
         remove: removes the directories of deleted logs, now or later.
+        later: unlinks the files below a log's start, now or later.
 
     Raises:
         RefusedError: what has the name of one of the broker's files is none of them; nothing was changed.
@@ -282,6 +287,7 @@ def open_data_dir(
         files_open_max=files_open_max,
         producers_max=producers_max,
         remove=remove,
+        later=later,
     )
     recoveries = data.open_logs(
         {

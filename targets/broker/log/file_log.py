@@ -5,7 +5,8 @@ Appends and truncations reach the page cache only; `flush` alone makes records d
 A truncation below the recovery point on disk first lowers that point, durably: recovery trusts all records
 before it, and new records may soon be there.
 A truncation removes segments from the last to the first: a crash in between leaves a shorter log, not one with
-a gap. A new start is durable before segments below it are deleted, and opening deletes those that a crash left.
+a gap. A new start is durable before segments below it are deleted, which goes on beside the event loop
+(`discards`), and opening deletes those that a crash left.
 An epoch file written without a flush becomes durable before the records that its entries describe (KIP-101,
 footnote to step 3).
 Source:  Kafka, UnifiedLog and LocalLog; Kafka Replication Design V3, 4 (a disk error ends the broker).
@@ -32,10 +33,9 @@ from targets.broker.core.log_port import (
 )
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.tombstones import TombstoneDelay
-from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
-from targets.broker.log.beneath import unlink
 from targets.broker.log.compactor import Compactor
+from targets.broker.log.discards import Discards
 from targets.broker.log.doubt import whole
 from targets.broker.log.older import as_messages
 from targets.broker.log.options import LogOptions
@@ -85,6 +85,7 @@ class FileLog:
         self._beside = SideFiles(tp, directory, options, new_names=new_names)
         self._flushed: list[Segment] = []  # not reported yet
         self._compactor = Compactor(directory, options, min(clean_to, self._end))
+        self._discards = Discards(directory, options.later)
 
     @staticmethod
     def create(tp: TopicPartition, directory: Path, options: LogOptions, *, start_offset: int = 0) -> FileLog:
@@ -113,8 +114,9 @@ class FileLog:
 
     @property
     def moved_start(self) -> int | None:
-        """Return the start offset if it is not the first segment's base, so that a checkpoint must keep it."""
-        return self._start if self._start > self._segments[0].base_offset else None
+        """Return the start offset if the first file does not say it, so that a checkpoint must keep it."""
+        is_kept = self._start > self._segments[0].base_offset or self._discards
+        return self._start if is_kept else None
 
     @property
     def size_bytes(self) -> int:
@@ -318,6 +320,7 @@ class FileLog:
     def truncate_fully(self, offset: int) -> None:
         """Remove all batches; the log starts and ends at `offset`."""
         with whole(self.tp, "a truncation"):
+            self._discards.finish()  # the start is about to be lowered, and their names may be needed
             self._options.before_cut(self.tp, min(offset, self._start))
             self._compactor.abandon(0)
             while self._segments:
@@ -344,14 +347,12 @@ class FileLog:
             self._delete_below_start()
 
     def _delete_below_start(self) -> None:
-        """Delete the segments that another one at or below the start follows: first their names, durably."""
+        """Delete the segments that another one at or below the start follows; their files go later."""
         first = self._segment_at(self._start)
         gone, self._segments = self._segments[:first], self._segments[first:]
-        doomed = [segment.doom() for segment in gone]
-        if doomed:
-            checkpoint.sync_directory(self.directory)
-        for path in doomed:
-            unlink(path)
+        for segment in gone:
+            segment.close()
+        self._discards.add(segment.path.name for segment in gone)
 
     def delete(self) -> None:
         """
@@ -363,6 +364,7 @@ class FileLog:
             self.close()
             self.deleted = True
             self._beside.forget()
+            self._discards.cancel()
             self._options.deletions.delete(self.directory, self.tp)
             self._options.after_deletion(self.tp)
 

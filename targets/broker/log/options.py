@@ -9,6 +9,7 @@ from typing import Final
 from targets.broker.core.messages import TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log.deletion import Deletions
+from targets.broker.log.discards import Later, at_once
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.together import Together
 
@@ -54,6 +55,7 @@ class LogOptions:
         files: those that are open, of all logs of a data directory.
         together: what waits to be made durable, of all logs of a data directory.
         deletions: the directories of those that were deleted.
+        later: does what no caller waits for, step by step.
     """
 
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
@@ -66,4 +68,5 @@ class LogOptions:
     producers_max: int = Limits().producers_max
     files: OpenFiles = field(default_factory=OpenFiles)
     together: Together = field(default_factory=Together)
+    later: Later = at_once
     deletions: Deletions = field(default_factory=lambda: Deletions(Together()))

@@ -17,10 +17,10 @@ from targets.broker.core.log_port import OFFSETS_MAX, Damaged
 from targets.broker.core.messages import Batch, Payload
 from targets.broker.core.sequences import Sequences
 from targets.broker.log.batch import HEADER_BYTES, Damage, Header, Stored
-from targets.broker.log.beneath import rename, unlink
+from targets.broker.log.beneath import unlink
 from targets.broker.log.checkpoint import sync_file
 from targets.broker.log.index import Entry, Index, damaged
-from targets.broker.log.names import DELETED_SUFFIX, segment_name
+from targets.broker.log.names import segment_name
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.options import LogOptions
 from targets.broker.log.stored import (
@@ -244,11 +244,6 @@ class Segment:
     def close(self) -> None:
         """Close the file without flushing it."""
         self._files.close(self)
-
-    def doom(self) -> Path:
-        """Close the file and rename it, so that it is no segment any more; return its new path, to be unlinked."""
-        self.close()
-        return rename(self.path, self.path.with_name(self.path.name + DELETED_SUFFIX))
 
     def remove(self) -> None:
         """Close the file and remove its name."""

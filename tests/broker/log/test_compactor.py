@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.logdir.scan import scan_partition
+from targets.broker.core.compaction import GROUP_FILES_MAX
 from targets.broker.core.log_port import Cleaned, LeoAfterCut
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog, LogOptions
@@ -274,3 +277,30 @@ def test_last_message_that_is_cleaned_stays_though_it_is_an_old_tombstone(tmp_pa
     clean_all(log)
     assert {1, 2} >= held(log).keys() and 2 in held(log)
     assert 3 == reopened(log).end_offset
+
+
+def test_step_of_a_cleaning_replaces_few_of_3000_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that replaced all of them would hold up the loop for seconds."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    count = 3_000
+    log = new_log(tmp_path / "d", segment_bytes=80)
+    append(log, *([(f"k{number % 2}", str(number))] for number in range(count)))
+    log.configure(1 << 20, 0)
+    log.roll()
+    removed = 0
+    real = os.unlink
+
+    def unlink(*args: Any, **named: Any) -> None:
+        nonlocal removed
+        removed += 1
+        real(*args, **named)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    steps, more = 0, True
+    while more:
+        removed = 0
+        more, steps = log.clean(count, TombstoneDelay(0), 64 * 1024).more, steps + 1
+        assert removed <= GROUP_FILES_MAX
+    assert steps > count // GROUP_FILES_MAX
+    assert {"k0": str(count - 2), "k1": str(count - 1)} == dict(held(log).values())
+    assert len(list(log.directory.glob("*.log"))) <= count // GROUP_FILES_MAX + 1

@@ -1,4 +1,8 @@
-"""A start on a hostile data directory opens no link, FIFO or folder in a file's place, and touches nothing."""
+"""
+A start on a hostile data directory opens no link, FIFO or folder in a file's place, and touches nothing.
+
+Length:  one table, file by what has its place, at a start and later, with the directory that both spoil.
+"""
 
 from __future__ import annotations
 
@@ -365,7 +369,6 @@ LATER: tuple[tuple[str, Callable[[DataDir], Any]], ...] = (
     (f"{checkpoint.HIGH_WATERMARKS_FILE}.tmp", _watermarks),
     (checkpoint.RECOVERY_POINTS_FILE, _points),
     (checkpoint.CLEAN_MARKER, _end),
-    (f"{SEGMENT}.deleted", _start_moves),
     (SEGMENT, _start_moves),
     (NEXT, _truncate),
     (f"{SEGMENT}.cleaned", _clean),

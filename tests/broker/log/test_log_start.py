@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from targets.broker.core.log_port import LeoAfterCut
-from targets.broker.log import DataDir, FileLog, checkpoint, open_data_dir
+from targets.broker.log import DataDir, FileLog, open_data_dir
 from targets.broker.log.names import segment_offsets
 from tests.broker.log.batches import TP, all_of, offsets, singles
 
@@ -51,26 +50,6 @@ def test_start_is_kept_across_a_kill(tmp_path: Path, start: int) -> None:
     log.advance_start(start)
     found = again(data)
     assert (start, 10) == (found.start_offset, found.end_offset)
-
-
-def test_start_is_durable_before_any_file_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, log = new_data(tmp_path)
-    monkeypatch.setattr(checkpoint, "sync_directory", _fail_at(log.directory))
-    with pytest.raises(OSError, match="the power is gone"):
-        log.advance_start(7)
-    assert {TP: 7} == checkpoint.read_offsets(tmp_path / checkpoint.LOG_STARTS_FILE)
-    monkeypatch.undo()
-    found = again(data)
-    assert (7, 10, [6, 9]) == (found.start_offset, found.end_offset, segment_offsets(found.directory))
-    assert [] == list(found.directory.glob("*.deleted"))
-
-
-def _fail_at(directory: Path) -> Callable[[Path], None]:
-    def sync(path: Path) -> None:
-        if path == directory:
-            raise OSError("the power is gone")
-
-    return sync
 
 
 def test_segments_that_a_power_loss_brings_back_are_deleted_once_more(tmp_path: Path) -> None:
