@@ -36,6 +36,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {mutant.name: mutant for part in PARTS fo
 
 # Modules of the core without mutants, and why.
 WITHOUT: Final[Mapping[str, str]] = {
+    "admission": "no schedule gives a broker another's address, and no client speaks as one: test_admission.py",
     "damage": "no schedule flips a byte: docs/bit-rot.md",
     "configs": "told on request, and no replication: tests/broker/core/test_configs.py",
     "controller_state": "only data: what the controller knows",
@@ -49,6 +50,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "messages": "only data: requests and responses",
     "moves": "what clients ask for, and no replication: test_reassignment.py",
     "names": "one rule for the names of topics, and no replication",
+    "neighbours": "no schedule gives a broker another's address: tests/broker/core/test_neighbours.py",
     "placement": "where clients have partitions put, and no replication: tests/broker/core/test_admin.py",
     "producer_block": "only data: a block of ids and who waits for another",
     "readable": "no schedule writes what cannot be read into ZooKeeper",

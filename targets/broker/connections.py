@@ -40,6 +40,16 @@ class Listener:
     open: int = 0
 
 
+def clients_listener(rows: Rows, limits: Limits) -> Listener:
+    """Return the port of clients, who may not speak as brokers."""
+    return Listener("the clients' listener", rows, limits.connections_max, of_clients=True)
+
+
+def brokers_listener(rows: Rows, limits: Limits) -> Listener:
+    """Return the port of followers and controllers."""
+    return Listener("the brokers' listener", rows, limits.internal_connections_max, of_clients=False)
+
+
 class Connection(Protocol):
     """A connection as this module sees it."""
 

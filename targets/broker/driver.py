@@ -22,7 +22,7 @@ from pathlib import PurePath
 
 from targets.broker.checkpoints import Checkpoints
 from targets.broker.config import Driver as Settings
-from targets.broker.connections import Connections, Listener
+from targets.broker.connections import Connections, Listener, brokers_listener, clients_listener
 from targets.broker.coordination.client import Coordination
 from targets.broker.core.broker import Broker
 from targets.broker.core.events import (
@@ -56,6 +56,7 @@ from targets.broker.log.data_dir import DataDir, open_data_dir
 from targets.broker.log.doubt import reason_of
 from targets.broker.peers import Peers
 from targets.broker.removals import Removals
+from targets.broker.serving import BrokerExit
 from targets.broker.wire.versions import client_rows, peer_rows
 from targets.broker.witness import Witness
 
@@ -76,10 +77,6 @@ BACKLOG = 512
 REQUEST_SHOWN_MAX = 2_000
 # Errors that leave open what the disk holds: the broker ends, as it could lose what it acknowledges next.
 IN_DOUBT = (OSError, LogInDoubtError)
-
-
-class BrokerExit(Exception):
-    """The broker must not continue; the text says why."""
 
 
 def keep_freed_memory() -> bool:
@@ -163,16 +160,9 @@ class Driver:
         self._coordination = coordination
         # Before any request can arrive: an earlier one would find no replica here.
         self.post(Start(logs=tuple(opened.logs.values())))
-        clients, brokers = self._limits.connections_max, self._limits.internal_connections_max
         listeners = (
-            (
-                Listener("the clients' listener", self._client_rows, clients, of_clients=True),
-                self._settings.listen_client,
-            ),
-            (
-                Listener("the brokers' listener", self._peer_rows, brokers, of_clients=False),
-                self._settings.listen_internal,
-            ),
+            (clients_listener(self._client_rows, self._limits), self._settings.listen_client),
+            (brokers_listener(self._peer_rows, self._limits), self._settings.listen_internal),
         )
         with (
             closing(removals),
@@ -276,13 +266,10 @@ class Driver:
             self._stepping = False
 
     def _fail(self, error: BaseException) -> None:
-        """End, as the broker cannot go on; what the core says of it needs no traceback."""
-        is_said = isinstance(error, BrokerExit)
-        if not is_said:
-            log.error("the broker cannot go on", exc_info=error)
-        reason = str(error) if is_said else reason_of(error)
-        self._witness.emit("ended", {"reason": reason})
-        self.stop(reason)
+        """End, as the broker cannot go on; why the core says so needs no traceback."""
+        log.error("the broker cannot go on", exc_info=None if isinstance(error, BrokerExit) else error)
+        self._witness.emit("ended", {"reason": reason_of(error)})
+        self.stop(reason_of(error))
 
     def _take(self, event: Event) -> None:
         if isinstance(event, ZkAnswered) and event.tag in self._resolving:
@@ -338,7 +325,8 @@ class Driver:
                 if to.connection in self._inbound:
                     self._inbound[to.connection].answer(response)
             case HangUp(connection=connection, reason=reason):
-                self._hang_up(connection, reason)
+                if connection in self._inbound:
+                    self._inbound[connection].hang_up(reason)
             case Send(to=to, channel=channel, tag=tag, request=request):
                 self._peers.ask(to, channel, tag, request)
             case ZkAsk(tag=tag, ops=ops):
@@ -376,12 +364,6 @@ class Driver:
         connection = Inbound(self._next_connection, listener, self._common, self._hung_up)
         self._inbound[connection.number] = connection
         return connection
-
-    def _hang_up(self, number: int, reason: str) -> None:
-        if reason:
-            log.warning("connection %d: %s; closing it", number, reason)
-        if number in self._inbound:
-            self._inbound[number].close()
 
     def _hung_up(self, number: int) -> None:
         self._inbound.pop(number, None)

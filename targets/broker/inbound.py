@@ -106,6 +106,12 @@ class Inbound(asyncio.BufferedProtocol):
             self._hold()
             self._mute()
 
+    def hang_up(self, reason: str) -> None:
+        """End the connection, as its other end means another broker; "" if that was said before."""
+        if reason:
+            log.warning("connection %d: %s; closing it", self.number, reason)
+        self.close()
+
     def close(self) -> None:
         """End the connection at once; what waits there is not taken up."""
         self._waiting.clear()

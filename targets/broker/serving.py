@@ -17,6 +17,13 @@ from typing import Protocol
 log = logging.getLogger("fencepost.broker")
 
 
+class BrokerExit(Exception):
+    """The broker must not continue; the text says why."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 class Driver(Protocol):
     """What is served."""
 

@@ -83,8 +83,8 @@ def decided(node: Node, chosen: Elected) -> Iterator[str]:
     Yield it if a controller reports a decision that its own replica has already obeyed.
 
     ZooKeeper's answer may be so late that a successor's commands come before it, or those of a predecessor that
-    does not know of the end of its office, and has read the decision in ZooKeeper. A follower's log may have
-    batches of an epoch that it was not told of: before KIP-320 it is given what its leader appends in the next one.
+    does not know of the end of its office, and has read the decision in ZooKeeper. A follower's log may have an
+    epoch that it was not told of: before KIP-320 it is given what its leader appends in the next one.
     """
     if chosen.epoch < node.decided:
         yield f"elected epoch {chosen.epoch} after epoch {node.decided}"

@@ -247,7 +247,7 @@ class Rules:
             source="KAFKA-1120; KIP-380",
             no="it compares broker ids alone: a bounce between two of its readings is unseen",
             yes="it compares registrations: a replaced one is a broker that failed and came back; and a broker "
-            "refuses commands to its older registrations",
+            "refuses commands to any other registration than its own, an older or a later one",
         )
     )
     delete_past_high_watermark: bool = field(
