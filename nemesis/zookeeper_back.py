@@ -1,4 +1,8 @@
-"""Undo what parts brokers from ZooKeeper: its servers serve again, and nobody is cut from it."""
+"""
+Undo what parts a broker from ZooKeeper: its link is healed; servers that serve nobody serve all again.
+
+Another broker that is cut from ZooKeeper by itself stays so.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,17 @@ from harness.effect import ON_ZOOKEEPER, Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Thaw and restart servers, heal links; the probe is that all servers serve, and who was cut is registered."""
+    """Thaw and restart servers, heal its link; the probe is that all servers serve, or that it is registered."""
     return zookeeper_fault.end(cluster, name)
 
 
 FAULT = Fault(
     name="zookeeper-back",
-    doc="let ZooKeeper's servers serve again, and heal the links of all nodes that were cut from it",
+    doc="let ZooKeeper's servers serve again, and heal the link of the node if it was cut from them",
     inject=inject,
     heal=None,
     effect=Effect.NONE,
     heals=ON_ZOOKEEPER,
     band=Band.MARK,
     weight=0.0,
-    everywhere=True,
 )

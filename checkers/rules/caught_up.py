@@ -18,6 +18,7 @@ from harness.events import (
     Healed,
     HighWatermark,
     Leader,
+    LeaderAndIsr,
     Printed,
     Started,
     Stuck,
@@ -32,9 +33,9 @@ _PROGRESS: Final = (Append, Truncate, HighWatermark, Leader, Started)
 KINDS: Final = (
     Definition(
         kind=Kind.STUCK,
-        formula="after healed: log(n).end < log(leader).end; or stuck(n) with no progress of n since; or no "
-        "leader",
-        words="A replica has not caught up after healing, for the reason given.",
+        formula="after healed: log(n).end < log(leader).end; or stuck(n) with no progress of n since; or n runs "
+        "and is not in the ISR; or no leader",
+        words="A replica has not caught up after healing, or is not in the ISR, for the reason given.",
         evidence="runner: healed; log: snapshot; broker: stuck, awaiting, append, truncate, high-watermark",
         unchecked="A fault that the harness could not undo: `unchecked` reports it.",
         source="KIP-101, Scenario 2 (compressed batches); KAFKA-6361, n < 20; KAFKA-1120",
@@ -45,6 +46,8 @@ KINDS: Final = (
 def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
     """
     Find replicas that end below the leader, or that reported that they are stuck and made no progress since.
+
+    So is one that has all of it and never returned to the ISR: it counts for no acknowledgement.
 
     If the runner stopped waiting for the replicas, a log that ends below the leader's proves nothing.
 
@@ -69,6 +72,8 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
     if leader is not None and leader.node is None:
         found.append(_stuck(ops, (), f"epoch {leader.epoch} has no leader after healing", [leader.index]))
     found += _replicas(ops, leader, waited=lack.waited is not False)
+    if unhealed is not None and not found and not lack.unhealed:
+        found += _outside(ops, unhealed, lack)
     # A fault that the harness could not heal says nothing about the cluster; `unchecked` reports it.
     if unhealed is not None and not found and not lack.unhealed:
         found.append(_stuck(ops, (), f"the runner could not heal: {lack.missing}", [unhealed.index]))
@@ -104,6 +109,19 @@ def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> 
             proof += [each.index for each in (log, leading) if each is not None]
             found.append(_stuck(ops, (node,), f"{node} {where}: {reason}", proof))
     return found
+
+
+def _outside(ops: Sequence[Op], unhealed: Op, lack: Healed) -> list[Anomaly]:
+    """Return one anomaly for each replica of the partition that the runner waited for in vain to join the ISR."""
+    topic, partition = key_of(ops)
+    last = next((op for op, _ in reversed(list(events_of(ops, LeaderAndIsr)))), None)
+    proof = [unhealed.index, *([] if last is None else [last.index])]
+    places = [each.rpartition(" ") for each in lack.outside or ()]
+    return [
+        _stuck(ops, (node,), f"{node} is not in the ISR after healing: {lack.missing}", proof)
+        for place, _, node in places
+        if place == f"{topic}-{partition}"
+    ]
 
 
 def _where(log: FinalLog | None, leading: FinalLog | None) -> str:

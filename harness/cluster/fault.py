@@ -6,7 +6,7 @@ A new fault is one file in `nemesis/` and one line in its table. Random schedule
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.ability import Ability
@@ -75,7 +75,7 @@ def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: st
     Raises:
         PreconditionError: the fault did not bite, or a fault that it undoes is still in force.
     """
-    hit = tuple(cluster.ids) if fault.everywhere else (node,)
+    hit = hit_by(cluster, faults, fault, (node,))
     unchanged = None if fault.watch is None else fault.watch(cluster, node)
     seen = fault.inject(cluster, node)
     instead = unchanged() if unchanged is not None else ""
@@ -88,12 +88,54 @@ def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: st
             cluster.in_force.begin(FaultInForce(fault=fault.name, effect=fault.effect, node=name))
     if fault.effect.is_down:
         cluster.host.drain(node)  # the history must have the dead process's events before any later op
-    for undone in cluster.in_force:
-        if undone.node in hit and undone.effect in fault.heals:
-            _prove_healed(cluster, faults, undone, seen)
-    for name in hit:
-        cluster.in_force.end(name, fault.heals)
+    undone = _undone_at(cluster, faults, fault, (node,))
+    for found in undone:
+        _prove_healed(cluster, faults, found, seen)
+    for found in undone:
+        cluster.in_force.remove(found)
     return seen
+
+
+def hit_by(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, nodes: Sequence[str]) -> tuple[str, ...]:
+    """
+    Return the nodes that a fault hits where a step names these.
+
+    One that is everywhere hits all. One that undoes such a fault hits all nodes that have nothing else of it: a
+    node that is cut from ZooKeeper by itself stays so when the servers are back.
+    """
+    if fault.everywhere:
+        return tuple(cluster.ids)
+    undone = _undone_at(cluster, faults, fault, nodes)
+    others = {found.node for found in undone} - {*nodes}
+    if not others:
+        return tuple(nodes)
+    kept = {found.node for found in cluster.in_force if found.effect in fault.heals and found not in undone}
+    return tuple(name for name in cluster.ids if name in nodes or name in others - kept)
+
+
+def injected_at(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, nodes: Sequence[str]) -> list[str]:
+    """Return the nodes at which a fault is injected: once for what is everywhere, else at each that is named."""
+    if fault.everywhere:
+        return list(nodes[:1])
+    shared = {found.fault for found in _undone_at(cluster, faults, fault, nodes) if _is_everywhere(faults, found)}
+    if not shared:
+        return list(nodes)
+    own = {found.node for found in cluster.in_force if found.effect in fault.heals and found.fault not in shared}
+    return [name for at, name in enumerate(nodes) if at == 0 or name in own]
+
+
+def _undone_at(
+    cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, nodes: Sequence[str]
+) -> list[FaultInForce]:
+    """Return what a fault undoes: on the named nodes; of one that is everywhere, on all nodes."""
+    ended = [found for found in cluster.in_force if found.effect in fault.heals]
+    there = {found.fault for found in ended if found.node in nodes and _is_everywhere(faults, found)}
+    return [found for found in ended if fault.everywhere or found.node in nodes or found.fault in there]
+
+
+def _is_everywhere(faults: Mapping[str, Fault], found: FaultInForce) -> bool:
+    fault = faults.get(found.fault)
+    return fault is not None and fault.everywhere
 
 
 def heal(cluster: Cluster, faults: Mapping[str, Fault], found: FaultInForce) -> str:

@@ -233,6 +233,12 @@ class Partition:
         """Return True if the ISR is all replicas."""
         return self.isr() == frozenset(self.replicas)
 
+    def outside(self) -> tuple[str, ...]:
+        """Return the replicas that could be in the ISR and are not: a stuck one, or one that exited, cannot."""
+        isr = self.isr()
+        able = (name for name in self.replicas if name not in self.exited and not self.is_stuck(name))
+        return tuple(name for name in able if name not in isr)
+
     def successor(self) -> str:
         """
         Return who should lead so that the ISR can become whole, "" if the leader may go on.
@@ -248,7 +254,7 @@ class Partition:
         return next((name for name in self.replicas if name in isr and not self._damaged.get(name)), "")
 
     def lacking(self) -> str:
-        """Return what is missing for the partition to be whole."""
+        """Return what is missing for the partition to be whole, or who is missing in its ISR."""
         truth, leader = self.truth(), self.leader()
         if leader is None:
             return f"a leader, not {truth}"
@@ -257,4 +263,10 @@ class Partition:
         if not self.leads(leader):
             return f"{leader} to lead in the epoch that it was elected for, {truth}"
         ends = {name: self.log_end(name) for name in self.replicas}
-        return f"all replicas caught up with leader {leader}; log ends {ends}"
+        if not all(map(self.settled, self.replicas)) or not (outside := self.outside()):
+            return f"all replicas caught up with leader {leader}; log ends {ends}, ISR {self.isr_text()}"
+        return f"{', '.join(outside)} in the ISR, which is {self.isr_text()}; log ends {ends}"
+
+    def isr_text(self) -> str:
+        """Return the ISR that ZooKeeper holds, as text."""
+        return ", ".join(sorted(map(str, self.isr()))) or "empty"

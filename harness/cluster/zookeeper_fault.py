@@ -1,4 +1,4 @@
-"""Faults of ZooKeeper: whose servers they may touch, and how all of them are undone at once."""
+"""Faults of ZooKeeper: whose servers they may touch, and how they are undone where they are named."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def servers_of(cluster: Cluster, what: str) -> ZooKeeperServers:
 
 def end(cluster: Cluster, name: str) -> str:
     """
-    Let ZooKeeper's servers serve again, and heal the links of nodes that were cut from it; return what was seen.
+    Let ZooKeeper's servers serve again, and heal the link of a node that was cut from it; return what was seen.
 
     Raises:
         PreconditionError: there is nothing to undo, or a node that runs does not reach ZooKeeper in time.
     """
-    faults = [found for found in cluster.in_force if found.effect in ON_ZOOKEEPER]
+    faults = [found for found in cluster.in_force if found.effect in ON_ZOOKEEPER and found.node == name]
     if not faults:
-        raise PreconditionError(f"zookeeper-back {name}: ZooKeeper is there for all; expected a fault of it")
+        raise PreconditionError(f"zookeeper-back {name}: ZooKeeper is there for {name}; expected a fault of it")
     seen: list[str] = []
-    if cluster.zookeeper is not None and cluster.zookeeper.lacking():
-        seen.append(cluster.zookeeper.mend())
     cut = [found for found in faults if isinstance(found.handle, link_fault.LinkRules)]
+    if len(cut) < len(faults) and cluster.zookeeper is not None and cluster.zookeeper.lacking():
+        seen.append(cluster.zookeeper.mend())
     seen += (link_fault.lift(cluster, found) for found in cut)
     still = cluster.down | cluster.paused | cluster.zombies
     seen += (_registered(cluster, found.node) for found in cut if found.node not in still)

@@ -141,6 +141,9 @@ class Healed(Event):
         default=None,
         metadata=key("on fail: fault and node of each fault that could not be undone; the run is then unknown"),
     )
+    outside: tuple[str, ...] | None = field(
+        default=None, metadata=key("on fail: partition and node of each replica that runs and is not in the ISR")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,7 @@ def moves(fault: Fault) -> bool:
 def _awaited(fault: Fault, cluster: Cluster, nodes: Sequence[str]) -> Sequence[str]:
     """Return the nodes of which a fault waits until they are registered, or reach ZooKeeper again."""
     if fault.heals & ON_ZOOKEEPER:
-        return sorted(cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}))
+        return sorted({*nodes} & cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}))
     return nodes if fault.heals & _REGISTERING else ()
 
 

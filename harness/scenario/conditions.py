@@ -190,10 +190,30 @@ class Conditions:
         """Return True if each partition has a leader, and every replica except `without` is settled."""
         return all(partition.whole(without) for partition in self._cluster.partitions)
 
+    def in_sync(self, without: Collection[str] = (), left_out: Collection[str] = ()) -> bool:
+        """
+        Return True if each partition's ISR has every replica that can be in it, except `without`.
+
+        Args:
+            left_out: replicas of the main partition that may stay out of its ISR.
+        """
+        main = self._cluster.main
+        return all(
+            {*each.outside()} <= {*without, *(left_out if each is main else ())}
+            for each in self._cluster.partitions
+        )
+
+    def outside(self) -> tuple[str, ...]:
+        """Return partition and node of each replica that is missing in the ISR; () if ZooKeeper is out."""
+        if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
+            return ()
+        return tuple(f"{each.place} {name}" for each in self._cluster.partitions for name in each.outside())
+
     def lacking(self) -> str:
-        """Return what is missing for the cluster to be whole: of its first partition that is not."""
+        """Return what is missing for the cluster to be whole and in sync: of its first partition that is not."""
         partitions = self._cluster.partitions
-        lacks = next((each for each in partitions if not each.whole()), self._cluster.main)
+        lacks = next((each for each in partitions if not each.whole()), None)
+        lacks = lacks or next((each for each in partitions if each.outside()), self._cluster.main)
         return f"{lacks.place}: {lacks.lacking()}" if len(partitions) > 1 else lacks.lacking()
 
     def _rises(self) -> bool:

@@ -13,7 +13,7 @@ from random import Random
 
 from harness.cluster.aims import aimed
 from harness.cluster.cluster import Cluster
-from harness.cluster.fault import Fault, heal, inject, undone_by
+from harness.cluster.fault import Fault, heal, hit_by, inject, injected_at, undone_by
 from harness.cluster.in_force import FaultInForce
 from harness.effect import Effect, Nature
 from harness.events import Injection
@@ -53,10 +53,10 @@ class FaultSteps:
         """
         Inject a fault into all nodes at once, so that a power loss of two brokers hits both together.
 
-        One that is everywhere is injected once, and recorded as hitting all nodes of the run.
+        One that is everywhere is injected once, and recorded as hitting all nodes of the run; what undoes it, too.
         """
-        asked = nodes[:1] if fault.everywhere else nodes
-        hit = tuple(self.cluster.ids) if fault.everywhere else tuple(nodes)
+        asked = injected_at(self.cluster, self.faults, fault, nodes)
+        hit = hit_by(self.cluster, self.faults, fault, nodes)
 
         def act() -> str:
             probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), asked)

@@ -1,6 +1,10 @@
 """
 Play a scenario on a cluster: record each step, wait for its condition, then heal the cluster and read its logs.
 
+At the end every fault and every rule of a link is undone. Each replica must then catch up with its leader and be
+in the ISR again, within `heal_within_s`; the run is a hang that names who is not. A last step `require isr = A`
+says that others may stay out of it.
+
 A step that fails ends the schedule. The cluster is still healed and read, and the run's verdict is unknown.
 A violation that the live check sees ends it too, if the run is to stop there; then the checkers judge the run.
 """
@@ -30,13 +34,14 @@ from harness.scenario.conditions import Conditions
 from harness.scenario.fault_steps import FaultSteps
 from harness.scenario.file import Draw, Scenario, Step
 from harness.scenario.kinds import QUESTION
+from harness.scenario.left_out import left_out
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
+from harness.scenario.relief import await_relieved
 from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass, Produce, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
-from harness.workload.plan import Place
 
 _log = logging.getLogger(__name__)
 
@@ -246,33 +251,8 @@ class Play:
         self._await_relieved(self._is_settled, self.conditions.lacking)
 
     def _await_relieved(self, condition: Callable[[], bool], lacking: Callable[[], str]) -> None:
-        """
-        Wait for a condition; have another replica lead where a damaged leader keeps it from coming, once an epoch.
-
-        An operator would do the same: nothing else helps a follower that needs what its leader cannot give.
-        """
-        relieved: set[tuple[Place, int]] = set()
-
-        def due() -> list[tuple[Partition, int]]:
-            led = ((each, each.truth()) for each in self.cluster.partitions if each.successor())
-            epochs = [(each, truth.leader_epoch) for each, truth in led if truth is not None]
-            return [(each, epoch) for each, epoch in epochs if (each.place, epoch) not in relieved]
-
-        found: list[tuple[Partition, int]] = []
-
-        def ended() -> bool:
-            met = condition()
-            found[:] = [] if met else due()
-            return met or bool(found)
-
-        while True:
-            self.cluster.await_(ended, lacking, self.scenario.settings.heal_within_s)
-            if not found:
-                return
-            for partition, epoch in found:
-                relieved.add((partition.place, epoch))
-                if name := partition.successor():
-                    self.fault_steps.elect(partition.place, name)
+        within_s = self.scenario.settings.heal_within_s
+        await_relieved(self.cluster, self.fault_steps, condition, lacking, within_s)
 
     def _undo_all(self) -> list[tuple[FaultInForce, FencepostError]]:
         """Undo every rule of a link and every fault; return the faults that could not be undone."""
@@ -303,7 +283,12 @@ class Play:
             waited = not isinstance(error, BeyondHelpError)
             self._say(
                 OpType.FAIL,
-                Healed(missing=str(error), waited=waited, unhealed=tuple(self.fault_steps.unhealed()) or None),
+                Healed(
+                    missing=str(error),
+                    waited=waited,
+                    unhealed=tuple(self.fault_steps.unhealed()) or None,
+                    outside=self.conditions.outside() or None,
+                ),
             )
         else:
             self._say(OpType.OK, Healed())
@@ -323,9 +308,17 @@ class Play:
         return view.office() not in (0, view.registered(holder))
 
     def _await_whole(self, without: Collection[str]) -> None:
-        """Wait until each replica, except `without`, has caught up with the leader or reports that it cannot."""
+        """
+        Wait until each replica, except `without`, has caught up and is in the ISR, or reports that it cannot.
+
+        Equal logs are not enough: a replica that never returns to the ISR counts for no acknowledgement.
+        """
         self._await_produced()
-        self._await_relieved(lambda: self.conditions.whole(without), self.conditions.lacking)
+        allowed = left_out(self.scenario.steps, self.scenario.replicas)
+        self._await_relieved(
+            lambda: self.conditions.whole(without) and self.conditions.in_sync(without, allowed),
+            self.conditions.lacking,
+        )
         # What brokers have done is on their disks before they tell; a report that never comes is for the rules.
         self.cluster.time.until(lambda: all(each.is_told() for each in self.cluster.partitions), limits.TOLD_S_MAX)
         self._await_churned(self.scenario.settings.heal_within_s)

@@ -193,6 +193,15 @@ def test_caught_up_finds_what_could_not_be_healed() -> None:
     assert ["The runner could not heal: B does not start."] == [a.sentence for a in caught_up(story.ops)]
 
 
+def test_caught_up_names_who_has_all_and_never_returned_to_the_isr() -> None:
+    story = _logs([(0, M1)], [(0, M1)])
+    lacking = {"missing": "B in the ISR, which is A", "outside": ["t-0 B", "t-1 A"]}
+    story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", **lacking)
+    (found,) = caught_up(story.ops)
+    assert (Kind.STUCK, ("B",)) == (found.kind, found.nodes)
+    assert "B is not in the ISR after healing: B in the ISR, which is A." == found.sentence
+
+
 @pytest.mark.parametrize(("waited", "nodes"), [(True, ("B",)), (False, ())])
 def test_caught_up_takes_no_short_log_for_stuck_when_the_runner_gave_up_waiting(
     waited: bool, nodes: tuple[str, ...]

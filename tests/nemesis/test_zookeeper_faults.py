@@ -104,7 +104,7 @@ def test_fault_in_force_at_the_end_is_healed_before_the_final_reads(fault: str) 
 
 def test_return_of_zookeeper_that_was_never_away_is_refused() -> None:
     _, ops = played("none", f"{M1}zookeeper-back A\n")
-    assert "zookeeper-back A: ZooKeeper is there for all; expected a fault of it" == refused(ops, "zookeeper-back")
+    assert "zookeeper-back A: ZooKeeper is there for A; expected a fault of it" == refused(ops, "zookeeper-back")
 
 
 # --- on real processes -----------------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ def cluster(**state: Any) -> Any:
     ("partition-isolate A", {"zookeeper": OUT}),
     ("zookeeper-back A", {"zookeeper": OUT, "cut": {"A", "B", "C"}}),
     ("zookeeper-back A", {"cut": {"A"}}),
+    ("zookeeper-back A", {"cut": {"A", "D"}}),
 ])  # fmt: skip
 def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     assert "" == why_not(read(step), cluster(**state), Links(), NEMESES)
@@ -110,7 +111,7 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("zookeeper-leader-lost A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
     ("zookeeper-outage A", {"cut": {"A"}}, "A is zookeeper-lost already"),
     ("zookeeper-back A", {}, "A is not zookeeper-lost, zookeeper-weak"),
-    ("zookeeper-back A", {"cut": {"A", "D"}}, "what D and ZooKeeper tell each other is held"),
+    ("zookeeper-back D", {"cut": {"A", "D"}}, "what D and ZooKeeper tell each other is held"),
     ("return A", {"zombies": {"A": None}, "cut": {"A"}}, "A is cut from ZooKeeper by another fault too"),
     ("restart D", {"down": {"D"}}, "what D and ZooKeeper tell each other is held"),
     ("pause A", {"paused": {"A"}}, "A is paused"),

@@ -240,6 +240,18 @@ def test_cluster_is_whole_when_its_leader_leads_and_all_have_caught_up(room: Roo
     assert room.conditions.whole()
 
 
+def test_replica_that_is_missing_in_the_isr_is_named_unless_it_is_stuck(room: Room) -> None:
+    room.truth(isr=(2,))
+    assert room.conditions.whole()
+    assert not room.conditions.in_sync()
+    assert ("log-0 A",) == room.conditions.outside()
+    assert "A in the ISR, which is B; log ends {'B': 2, 'A': 2}" == room.conditions.lacking()
+    assert room.conditions.in_sync(without={"A"})
+    assert room.conditions.in_sync(left_out={"A"})
+    room.told("stuck", "A")
+    assert room.conditions.in_sync()
+
+
 def test_cluster_is_not_whole_under_a_leader_that_waits_or_does_not_know_of_its_epoch(room: Room) -> None:
     """Source: KAFKA-1120."""
     room.truth(leader_epoch=3)

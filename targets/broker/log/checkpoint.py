@@ -55,13 +55,26 @@ def read_epochs(path: Path) -> tuple[tuple[int, int], ...]:
     """
     Read (epoch, start offset) entries in file order; () when the file is missing or empty.
 
+    No release writes entries whose epochs do not rise, or whose offsets fall. Such a file is damaged, though each
+    of its lines can be read; who believed it would be cut where no epoch begins.
+
     Raises:
         CheckpointError: the content is damaged.
         RefusedError: it is no regular file, or longer than any of ours.
         OSError: from the disk.
+    Source:  Kafka, LeaderEpochFileCache.assign: monotonic epochs and offsets, none of them negative.
     """
     found = _read(path, numbers={0: INTS, 1: KNOWN_OFFSETS}, width=2, entries_max=EPOCHS_MAX)
-    return tuple((int(epoch), int(start)) for epoch, start in found)
+    entries = tuple((int(epoch), int(start)) for epoch, start in found)
+    before = (-1, 0)
+    for number, entry in enumerate(entries, start=3):
+        if entry[0] <= before[0] or entry[1] < before[1]:
+            raise CheckpointError(
+                f"{path.name} line {number}: epoch {entry[0]} at offset {entry[1]}; "
+                f"expected an epoch above {before[0]}, at offset {before[1]} or later"
+            )
+        before = entry
+    return entries
 
 
 def write_epochs(path: Path, entries: Sequence[tuple[int, int]], *, flush: bool) -> int:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from targets.broker.core.epochs import recovered_cache
 from targets.broker.core.log_port import LeoAfterCut, Recovery
+from targets.broker.core.rules import PROTOCOLS
 from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.names import segment_name
 from targets.broker.log.recovery import Known, open_log
@@ -104,6 +106,47 @@ def test_corrupt_epoch_file_is_noted_and_rebuilt_from_all_batches(log: FileLog, 
     opened, found = reopen(log, known)
     assert (3, "clean+epoch-checkpoint-unreadable") == (opened.end_offset, found.reason)
     assert (((3, 0), (5, 1)), ()) == (found.batch_epochs, found.file_epochs)
+
+
+# The seven ways in which the file can be wrong (docs/bit-rot.md): Kafka's reader (CheckpointFile) refuses the
+# first five, its cache (LeaderEpochFileCache.assign) the last two. Of some there are several forms.
+DAMAGED = {
+    "version": b"1\n2\n3 0\n5 1\n",
+    "version is zeros": bytes(12),
+    "count is no number": b"0\nr\n3 0\n5 1\n",
+    "more entries than counted": b"0\n1\n3 0\n5 1\n",
+    "fewer entries than counted": b"0\n3\n3 0\n5 1\n",
+    "malformed entry": b"0\n2\n3 0\n5 \n",
+    "negative": b"0\n2\n3 0\n5 -1\n",
+    "epochs do not rise": b"0\n2\n5 0\n3 1\n",
+    "an epoch twice": b"0\n2\n3 0\n3 1\n",
+    "offsets fall": b"0\n3\n3 1\n5 0\n7 3\n",
+}
+
+
+@pytest.mark.parametrize("known", [UNCLEAN, CLEAN, Known(clean=False, recovery_point=2)])
+@pytest.mark.parametrize("content", [pytest.param(content, id=name) for name, content in DAMAGED.items()])
+def test_epochs_are_made_of_the_batches_whichever_way_their_file_is_damaged(
+    log: FileLog, known: Known, content: bytes
+) -> None:
+    """Source: Kafka, CheckpointFile.read and LeaderEpochFileCache.assign; KAFKA-16541 for the zeros."""
+    singles(log, 1, epoch=3)
+    singles(log, 2, epoch=5)
+    (log.directory / "leader-epoch-checkpoint").write_bytes(content)
+    opened, found = reopen(log, known)
+    assert (3, "clean+epoch-checkpoint-unreadable") == (opened.end_offset, found.reason)
+    rules = PROTOCOLS["kip380"]
+    cache = recovered_cache(rules, found.file_epochs, found.batch_epochs, 0, 3, batch_ends=found.batch_ends)
+    assert [(3, 0), (5, 1)] == [(entry.epoch, entry.start) for entry in cache.entries]
+
+
+@pytest.mark.parametrize("content", [b"", b"0\n", b"0\n0\n"])
+def test_epochs_are_made_of_the_batches_where_their_file_is_empty(log: FileLog, content: bytes) -> None:
+    """An empty file is no damage: Kafka makes one where there is none, and leaves it empty."""
+    singles(log, 1, epoch=3)
+    (log.directory / "leader-epoch-checkpoint").write_bytes(content)
+    _, found = reopen(log, CLEAN)
+    assert ("clean", (), ((3, 0),)) == (found.reason, found.file_epochs, found.batch_epochs)
 
 
 class TestTail:

@@ -42,6 +42,15 @@ def shorter(edit: Edit) -> None:
     healed["value"] = {"missing": "a replica is behind", "waited": True}
 
 
+@plant("outside-the-isr-lawful", "kafka-kip101-1", Kind.STUCK)
+def outside(edit: Edit) -> None:
+    """A follower that has all, and never returned to the ISR, is stuck and no more."""
+    healed = edit.find(Source.RUNNER, "healed")
+    healed["type"] = "fail"
+    outside = [f"log-0 {follower_of(edit)}"]
+    healed["value"] = {"missing": "a replica in the ISR", "waited": True, "outside": outside}
+
+
 # --- one record, two epochs --------------------------------------------------------------------------------------
 def _stamped(edit: Edit, nth: int) -> None:
     batch = edit.batches(follower_of(edit))[nth]
