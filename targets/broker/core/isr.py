@@ -133,8 +133,11 @@ def on_asked(core: Core, continuation: AwaitIsrWrite, result: ZkResult) -> None:
     if result is ZkError.LOST:
         read(core, AwaitIsrRead(tp=continuation.tp, generation=continuation.generation, isr=continuation.isr))
     elif isinstance(result, ZkError):
-        # V3, discussion 3: a zombie leader cannot shrink the ISR, so it cannot commit. It waits for a command.
+        # V3, discussion 3: a zombie leader cannot shrink the ISR, so it cannot commit. It waits for a command, but
+        # not for ever if somebody has only written the same state once more.
         replica.isr_asked, replica.isr_blocked = None, True
+        if result is ZkError.BAD_VERSION:
+            read(core, AwaitIsrRead(tp=continuation.tp, generation=continuation.generation, isr=replica.isr))
     else:
         _take(core, replica, continuation.isr, replica.zk_version + 1)
 
@@ -168,6 +171,7 @@ def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
         elif found.zk_version == replica.zk_version:
             replica.isr_asked = None  # it did not happen; the next fetch or check tries again
         elif (found.leader, found.leader_epoch, found.isr) == ours:
+            replica.isr_blocked = False
             _take(core, replica, continuation.isr, found.zk_version)
         else:
             replica.isr_blocked = True
