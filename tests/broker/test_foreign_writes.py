@@ -49,7 +49,7 @@ CELLS: Final = [
         ("brokers", "deleted", "idle"),
     )
 ]
-KEPT: Final = (("controller-epoch", "equal", "idle"), ("ids", "deleted", "idle"))
+KEPT: Final = (("controller-epoch", "equal", "idle"),)
 
 
 class Shell:
