@@ -76,6 +76,16 @@ class ControllerOffice(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OfficeDoubted(Event):
+    """A controller found something else in ZooKeeper than it had written, and goes on, begins anew or resigns."""
+
+    epoch: int = field(metadata=key("the controller epoch that it held"))
+    found: int = field(metadata=key("the epoch in ZooKeeper; -1 if it cannot be read"))
+    why: str = field(metadata=key("what it found"))
+    then: str = field(metadata=key("what it does"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Elected(OfPartition):
     """The controller wrote its decision of a leader to ZooKeeper."""
 

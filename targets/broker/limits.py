@@ -123,8 +123,8 @@ ROWS: Final = (
     Row(
         name="topic_partitions_max",
         kafka="",
-        counts="the partitions of one topic, by number or by assignments",
-        beyond="INVALID_PARTITIONS",
+        counts="the partitions of one topic, by number, by assignments, or as its node in ZooKeeper has them",
+        beyond="INVALID_PARTITIONS; a node that somebody has written by hand is named, and left out",
     ),
     Row(
         name="fetch_sessions_max",

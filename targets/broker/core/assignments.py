@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from targets.broker.core.zookeeper import LONG_MAX, MISREAD, misread, whole_number
+from targets.broker.core.zookeeper import INT_MAX, LONG_MAX, MISREAD, misread, whole_number
 
 # What tells a topic from others of its name; `made` makes the name of a node of it.
 _MARK: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
@@ -71,15 +71,20 @@ def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
     return encode_topic(Assignment(replicas=replicas))
 
 
-def decode_topic(data: bytes) -> Assignment:
+def decode_topic(data: bytes, most: int = INT_MAX) -> Assignment:
     """
     Decode a topic node.
+
+    Args:
+        most: how many partitions a topic may have; one of more would hold up all others.
 
     Raises:
         NodeError: the node holds something else.
     """
     try:
         raw: dict[str, Any] = json.loads(data)
+        if len(raw["partitions"]) > most:
+            raise ValueError(f"{len(raw['partitions'])}, expected at most {most} (topic_partitions_max)")
         replicas = {whole_number(int(p)): brokers_of(of) for p, of in raw["partitions"].items()}
         moves = {
             int(p): Move(origin=brokers_of(move["from"]), target=brokers_of(move["to"]))

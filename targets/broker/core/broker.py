@@ -33,6 +33,7 @@ from targets.broker.core import (
     neighbours,
     office,
     partitions,
+    permanent_paths,
     producer_ids,
     questions,
     reading,
@@ -74,9 +75,11 @@ from targets.broker.core.messages import (
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
     ElectLeadersRequest,
+    ErrorCode,
     FetchRequest,
     InitProducerIdRequest,
     LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
     ListOffsetsRequest,
     ListReassignmentsRequest,
     MetadataRequest,
@@ -84,11 +87,30 @@ from targets.broker.core.messages import (
     ProduceRequest,
     Request,
     StopReplicaRequest,
+    StopReplicaResponse,
 )
 from targets.broker.core.state import UNBOUNDED, AwaitRest, Config, Core, DiskPort, Role, State
 from targets.broker.core.timers import NEVER, TimerKey
-from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, CONFIG_TOPICS, CONTROLLER, ELECTIONS, ZkError
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    BROKER_TOPICS,
+    CONFIG_TOPICS,
+    CONTROLLER,
+    ELECTIONS,
+    ZkError,
+    broker_path,
+)
 
+# What awaits writes that check the controller's epoch.
+_CHECKS_OFFICE = (
+    state_writes.AwaitStateWrites
+    | marking.AwaitMarksMade
+    | marking.AwaitMarksWritten
+    | reading.AwaitElectionsRemoval
+    | reading.AwaitWishesTaken
+    | moves.AwaitMovesNoted
+    | partitions.AwaitTopicsExtended
+)
 # In place of a session: an ask whose parts were answered in different ones.
 NO_SESSION = 0
 
@@ -220,6 +242,10 @@ def _on_answered(core: Core, event: Answered) -> None:
             round_answers.on_answered(core, continuation, event.tag, event.response)
         case command_queue.AwaitCommandAck():
             command_queue.on_commanded(core, continuation, event.tag, event.response)
+            match event.response:
+                case LeaderAndIsrResponse(error=error) | StopReplicaResponse(error=error):
+                    if error is ErrorCode.STALE_CONTROLLER_EPOCH:
+                        office.heed(core, continuation.controller_epoch + 1)
         case None:
             pass  # void: nothing waits for it any more
         case _:
@@ -236,6 +262,8 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
     results = event.results
     # A reply of an older session: its writes belong to that session, not to this one.
     stale = event.session != core.state.session
+    if isinstance(continuation, _CHECKS_OFFICE) and not stale:
+        office.on_checked(core, results)
     match continuation:
         case isr.AwaitIsrWrite():
             isr.on_asked(core, continuation, ZkError.LOST if stale else results[0])
@@ -261,8 +289,9 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             partitions.on_written(core, continuation, results)
         case leaving.AwaitRequests():
             leaving.on_requests(core, results[0])
-        case leaving.AwaitSuccession():
-            pass  # it looks again after a while
+        case leaving.AwaitSuccession():  # it looks again after a while
+            if results[0] is ZkError.NO_NODE:
+                membership.create_paths(core)
         case moves.AwaitTopicsToMove():
             moves.on_read(core, continuation, results)
         case moves.AwaitMovesNoted():
@@ -304,7 +333,7 @@ def _on_part(core: Core, rest: AwaitRest, event: ZkAnswered) -> None:
 def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
     results = event.results
     match continuation:
-        case membership.AwaitPaths():
+        case permanent_paths.AwaitPaths():
             membership.on_paths(core, results)
         case topic_configs.AwaitConfigNames():
             if topic_configs.on_names(core, results[-1]):
@@ -322,6 +351,10 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             neighbours.on_read(core, continuation, results)
         case membership.AwaitRegistrationWrite():
             membership.on_registration_written(core, continuation, results)
+        case membership.AwaitRegistrationWatched():
+            membership.on_registration_watched(core, ZkError.LOST if ZkError.LOST in results else results[-1])
+        case membership.AwaitRegistrationMended():
+            pass  # it fires the watch, as any write that came before it has
         case membership.AwaitTopicNames():
             membership.on_topics_listed(core, results[0])
         case membership.AwaitAssignments():
@@ -332,12 +365,15 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
             office.on_looked(core, continuation, results[0], results[1])
         case office.AwaitElection():
             office.on_elected(core, continuation, results[0])
+        case office.AwaitNamed():
+            office.on_named(core, results[0])
         case reading.AwaitNames():
             controller.on_names(core, continuation, results[0], results[1])
         case reading.AwaitNodes():
             controller.on_nodes(core, continuation, results)
         case reading.AwaitStates():
             controller.on_states(core, continuation, results)
+            office.heed(core)
         case state_writes.AwaitStateWrites():
             controller.on_wrote(core, continuation, results[0])
         case made.AwaitMark():
@@ -366,6 +402,8 @@ def _on_fired(core: Core, path: str) -> None:
         controller.read(core)
     elif path == CONFIG_TOPICS:
         topic_configs.read(core)
+    elif path == broker_path(core.config.broker_id):
+        membership.watch_registration(core)
     else:
         raise AssertionError(f"watch {path}: no handler; expected a path on which the core sets watches")
 
@@ -438,6 +476,8 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             membership.register(core)
         case ("neighbours",):
             neighbours.look(core)
+        case ("registration",):
+            membership.watch_registration(core)
         case ("startup",):
             membership.read_topics_again(core)
         case ("paths",):

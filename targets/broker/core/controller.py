@@ -23,6 +23,7 @@ from targets.broker.core import (
     elections,
     made,
     marking,
+    permanent_paths,
     readable,
     reassignment,
     removal,
@@ -94,6 +95,8 @@ def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: Zk
     """Read registrations and assignments next."""
     if left_office(core, continuation.office):
         return
+    if ZkError.NO_NODE in (brokers, topics):  # somebody has deleted one of them
+        permanent_paths.create(core)
     if not isinstance(brokers, ZkNames) or not isinstance(topics, ZkNames):
         _read_failed(core)
         return

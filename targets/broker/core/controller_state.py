@@ -53,6 +53,8 @@ class Controller:
     active: bool = False
     epoch: int = 0
     epoch_version: int = -1
+    node_version: int = 0  # of /controller, as this broker has written it
+    tried: int = 0  # the epoch of the last election that this broker ran for, in office or not
     in_office: bool = False  # the first reading after the election is done
     reading: bool = False
     read_again: bool = False

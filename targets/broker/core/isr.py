@@ -7,7 +7,7 @@ Source:  Kafka Replication Design V3, G (maybe_change_ISR). V3 lets a replica in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from targets.broker.core import readable
 from targets.broker.core.fences import is_same_topic
@@ -40,11 +40,17 @@ class AwaitIsrWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitIsrRead:
-    """The connection was lost during a write; ZooKeeper is being read to see whether it happened."""
+    """
+    The connection was lost during a write; ZooKeeper is being read to see whether it happened.
+
+    Attributes:
+        refused: the write was refused; what is read is whether the state is still the one that this leader knows.
+    """
 
     tp: TopicPartition
     generation: int
     isr: tuple[int, ...]
+    refused: bool = False
 
 
 def note_fetch(core: Core, replica: Replica, follower: int, offset: int, start: int) -> bool:
@@ -133,8 +139,11 @@ def on_asked(core: Core, continuation: AwaitIsrWrite, result: ZkResult) -> None:
     if result is ZkError.LOST:
         read(core, AwaitIsrRead(tp=continuation.tp, generation=continuation.generation, isr=continuation.isr))
     elif isinstance(result, ZkError):
-        # V3, discussion 3: a zombie leader cannot shrink the ISR, so it cannot commit. It waits for a command.
+        # V3, discussion 3: a zombie leader cannot shrink the ISR, so it cannot commit. It waits for a command, but
+        # not for ever if somebody has only written the same state once more.
         replica.isr_asked, replica.isr_blocked = None, True
+        if result is ZkError.BAD_VERSION:
+            read(core, AwaitIsrRead(tp=continuation.tp, generation=continuation.generation, isr=replica.isr))
     else:
         _take(core, replica, continuation.isr, replica.zk_version + 1)
 
@@ -146,8 +155,10 @@ def read(core: Core, continuation: AwaitIsrRead) -> None:
     Another server of the ensemble may not have that write yet: one that is not seen here would be forgotten, and
     who it added to the ISR would count no more. So the server catches up first.
     """
-    if _still_ours(core, continuation) is not None:
+    replica = _still_ours(core, continuation)
+    if replica is not None:
         path = leader_and_isr_path(continuation.tp)
+        continuation = replace(continuation, refused=replica.isr_asked is None)
         core.ask(continuation, ZkSync(path=path), ZkGet(path=path))
 
 
@@ -168,6 +179,7 @@ def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
         elif found.zk_version == replica.zk_version:
             replica.isr_asked = None  # it did not happen; the next fetch or check tries again
         elif (found.leader, found.leader_epoch, found.isr) == ours:
+            replica.isr_blocked = False
             _take(core, replica, continuation.isr, found.zk_version)
         else:
             replica.isr_blocked = True

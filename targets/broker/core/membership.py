@@ -11,15 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from targets.broker.core import neighbours, office, readable, replicas, topic_configs
+from targets.broker.core import neighbours, office, permanent_paths, readable, replicas, topic_configs
 from targets.broker.core.controller_state import partition_id
 from targets.broker.core.events import Exit
 from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
-    ADMIN,
-    BROKER_IDS,
     BROKER_TOPICS,
     CONTROLLER_EPOCH,
     PartitionState,
@@ -28,11 +26,13 @@ from targets.broker.core.zookeeper import (
     ZkDelete,
     ZkDone,
     ZkError,
+    ZkExists,
     ZkGet,
     ZkMulti,
     ZkNames,
     ZkNode,
     ZkResult,
+    ZkSet,
     broker_path,
     encode_registration,
     leader_and_isr_path,
@@ -40,12 +40,7 @@ from targets.broker.core.zookeeper import (
 )
 
 # The timers that end with a session.
-_OF_A_SESSION: Final = ("register", "neighbours", "startup", "paths", "configs", "office")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitPaths:
-    """The permanent paths are being created; one that exists already counts as created."""
+_OF_A_SESSION: Final = ("register", "registration", "neighbours", "startup", "paths", "configs", "office")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +61,16 @@ class AwaitRegistrationWrite:
     """The registration is being written."""
 
     taken_over: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitRegistrationWatched:
+    """The registration is being read again, under a watch: somebody may have written, or deleted, it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitRegistrationMended:
+    """The registration is being written again, as somebody wrote something else there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,16 +111,7 @@ def create_paths(core: Core) -> None:
     A watch may have made this broker the controller in between. It stays in office: /controller is its session's,
     so no other broker can take over.
     """
-    if core.state.session:
-        core.ask(
-            AwaitPaths(),
-            ZkCreate(path="/brokers"),
-            ZkCreate(path=BROKER_IDS),
-            ZkCreate(path=BROKER_TOPICS),
-            ZkCreate(path=ADMIN),
-            ZkCreate(path=CONTROLLER_EPOCH, data=b"0"),
-            *topic_configs.beginning(),
-        )
+    permanent_paths.create(core)
 
 
 def on_paths(core: Core, results: tuple[ZkResult, ...]) -> None:
@@ -203,22 +199,51 @@ def on_registration_written(
         _registered(core, epoch, back, taken_over=continuation.taken_over)
     elif ZkError.LOST in results:
         core.after_ms(("register",), core.config.register_backoff_ms)
+    elif written is ZkError.NO_NODE:  # the one that was read is gone, or the path above it
+        create_paths(core)
     else:
         register(core)
 
 
 def _registered(core: Core, epoch: ZkResult, own: ZkNode, *, taken_over: bool) -> None:
-    number = readable.read_number(core, CONTROLLER_EPOCH, epoch) if isinstance(epoch, ZkNode) else None
+    number = readable.read_epoch(core, epoch) if isinstance(epoch, ZkNode) else None
     core.state.controller_epoch = max(core.state.controller_epoch, number or 0)
     core.state.controller_known = True
     core.state.registered, core.state.registration = True, own.czxid
     core.observe("registered", {"taken_over": taken_over, "czxid": own.czxid})
+    watch_registration(core)
     replicas.take_early(core)
     neighbours.look(core)
     if core.state.started:
         office.run_for_office(core)
     else:
         core.ask(AwaitTopicNames(), ZkChildren(path=BROKER_TOPICS))
+
+
+def watch_registration(core: Core) -> None:
+    """Have this broker hear if somebody deletes its registration, or writes it: nothing else would say so."""
+    if core.state.registered:
+        path = broker_path(core.config.broker_id)
+        core.ask(AwaitRegistrationWatched(), ZkExists(path=path, watch=True), ZkGet(path=path))
+
+
+def on_registration_watched(core: Core, found: ZkResult) -> None:
+    """Register again if the registration is gone, or no more this session's; write it again if it says another."""
+    path = broker_path(core.config.broker_id)
+    data = encode_registration(core.config.registration)
+    if found is ZkError.LOST:
+        core.after_ms(("registration",), core.config.register_backoff_ms)
+    elif not isinstance(found, ZkNode) or found.owner != core.state.session:
+        readable.name_node(
+            core, path, core.state.registration, "deleted by somebody else; this broker registers again"
+        )
+        core.state.registered = False
+        register(core)
+    elif found.data != data:
+        readable.name_node(
+            core, path, found.mzxid, f"{found.data[:80]!r}: expected what this broker wrote; it does again"
+        )
+        core.ask(AwaitRegistrationMended(), ZkMulti(ops=(ZkSet(path=path, data=data, version=found.version),)))
 
 
 def on_topics_listed(core: Core, result: ZkResult) -> None:

@@ -123,7 +123,7 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
             text = f"topic {topic.topic[:80]!r}: no such topic; expected one that is there"
             errors.append((topic.topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
             continue
-        more, error, text = _more(topic, has.replicas, live, left)
+        more, error, text = _more(core, topic, has.replicas, live, left)
         if error is ErrorCode.NONE and has.moves:  # Kafka's rule: how many replicas they have is not settled
             moving = shown(sorted(has.moves))
             more, error, text = {}, ErrorCode.REASSIGNMENT_IN_PROGRESS, f"partitions {moving} are being moved"
@@ -149,12 +149,16 @@ def on_read(core: Core, continuation: AwaitTopicsToExtend, results: tuple[ZkResu
 
 
 def _more(
-    topic: MorePartitions, has: _Replicas, live: Sequence[int], most: int
+    core: Core, topic: MorePartitions, has: _Replicas, live: Sequence[int], most: int
 ) -> tuple[_Replicas, ErrorCode, str]:
     """Return the new partitions with their replicas, or what is wrong with them."""
     count = topic.count - len(has)
     if count <= 0:
         text = f"{topic.count} partitions: expected more than the {len(has)} that it has"
+        return {}, ErrorCode.INVALID_PARTITIONS, text
+    limit = core.config.limits.topic_partitions_max
+    if topic.count > limit:
+        text = f"{topic.count} partitions: expected at most {limit} of one topic (topic_partitions_max)"
         return {}, ErrorCode.INVALID_PARTITIONS, text
     if count > most:
         text = f"{count} more partitions: expected at most {most} in one request (topic_partitions_max)"

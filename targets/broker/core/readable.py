@@ -19,7 +19,9 @@ from targets.broker.core.wishes import Wishes, decode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
+    CONTROLLER_EPOCH,
     ELECTIONS,
+    EPOCH_MAX,
     INT_MAX,
     PRODUCER_IDS,
     NodeError,
@@ -49,8 +51,9 @@ def read_state(core: Core, tp: TopicPartition, node: ZkNode) -> PartitionState |
 
 
 def read_assignment(core: Core, topic: str, node: ZkNode) -> Assignment | None:
-    """Return a topic's partitions with their replicas, None if the node holds something else."""
-    return _read(core, topic_path(topic), node, lambda found: decode_topic(found.data))
+    """Return a topic's partitions with their replicas, None if the node holds something else, or too many."""
+    most = core.config.limits.topic_partitions_max
+    return _read(core, topic_path(topic), node, lambda found: decode_topic(found.data, most))
 
 
 def read_topics(
@@ -77,8 +80,15 @@ def read_registration(core: Core, broker: int, node: ZkNode) -> Registration | N
 
 def read_live(core: Core, brokers: Iterable[int], results: Iterable[ZkResult]) -> tuple[tuple[int, int], ...]:
     """Return the brokers that are there, each with its registration's czxid; one that says not where is not."""
-    nodes = ((broker, node) for broker, node in zip(brokers, results, strict=True) if isinstance(node, ZkNode))
-    return tuple((broker, node.czxid) for broker, node in nodes if read_registration(core, broker, node))
+    live = []
+    for broker, node in zip(brokers, results, strict=True):
+        if isinstance(node, ZkNode) and read_registration(core, broker, node):
+            if node.owner:
+                live.append((broker, node.czxid))
+            else:
+                text = "no session owns it; expected an ephemeral node, which goes with its broker"
+                name_node(core, f"{broker_path(broker)} owner", node.mzxid, text)
+    return tuple(live)
 
 
 def read_block_end(core: Core, node: ZkNode) -> int | None:
@@ -112,6 +122,11 @@ def read_number(core: Core, path: str, node: ZkNode) -> int | None:
     return _read(core, path, node, lambda found: decode_number(found.data))
 
 
+def read_epoch(core: Core, node: ZkNode) -> int | None:
+    """Return the controller epoch, None if the node holds something else, or one that leaves no next ones."""
+    return _read(core, CONTROLLER_EPOCH, node, lambda found: decode_number(found.data, EPOCH_MAX))
+
+
 def broker_ids(core: Core, names: Iterable[str]) -> tuple[int, ...]:
     """Return the ids of the registrations with these names."""
     found = []
@@ -141,6 +156,8 @@ def topic_names(core: Core, names: Iterable[str], below: str = BROKER_TOPICS) ->
 
 
 def _read(core: Core, path: str, node: ZkNode, decode: Callable[[ZkNode], T]) -> T | None:
+    if core.state.unreadable.get(path) == node.mzxid:
+        return None  # it is as it was when it could not be read; a large one takes long
     try:
         found = decode(node)
     except NodeError as error:

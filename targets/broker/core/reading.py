@@ -20,6 +20,7 @@ from targets.broker.core.state import Core
 from targets.broker.core.wishes import Wishes, decode_wishes
 from targets.broker.core.zookeeper import (
     ELECTIONS,
+    EPOCH_MAX,
     ZkDelete,
     ZkMulti,
     ZkNames,
@@ -191,5 +192,7 @@ def note_read(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         if state is None:
             continue
         controller.seen[tp] = Seen(topic_version=topic_version, version=node.version, below=below.get(tp))
+        if core.state.controller_epoch < state.controller_epoch <= EPOCH_MAX:
+            core.state.controller_epoch = state.controller_epoch
         if is_same_topic(state.topic_id, partition_id(topic_id_of(core, czxid), own.get(tp))):
             controller.states[tp] = state

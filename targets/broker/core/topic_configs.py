@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from targets.broker.core import compaction, leader, readable, retention
+from targets.broker.core.permanent_paths import watching_configs
 from targets.broker.core.state import Core, Replica, TopicConfig
 from targets.broker.core.zookeeper import (
-    CONFIG,
     CONFIG_TOPICS,
-    ZkChildren,
     ZkCreate,
     ZkDelete,
     ZkError,
@@ -27,7 +26,6 @@ from targets.broker.core.zookeeper import (
     ZkGet,
     ZkNames,
     ZkNode,
-    ZkOp,
     ZkResult,
     ZkSet,
     config_path,
@@ -59,24 +57,17 @@ class AwaitConfigs:
     number: int
 
 
-def watching() -> tuple[ZkOp, ...]:
-    """Return what sets the watch and then reads the names."""
-    return ZkExists(path=CONFIG_TOPICS, watch=True), ZkChildren(path=CONFIG_TOPICS)
-
-
-def beginning() -> tuple[ZkOp, ...]:
-    """Return what creates the permanent paths, and reads the names for the first time in a session."""
-    return ZkCreate(path=CONFIG), ZkCreate(path=CONFIG_TOPICS), *watching()
-
-
 def read(core: Core) -> None:
     """Read all of them again; the watch that is set first fires for whatever this reading does not see."""
     if core.state.session:
-        core.ask(AwaitConfigNames(), *watching())
+        core.ask(AwaitConfigNames(), *watching_configs())
 
 
 def on_names(core: Core, found: ZkResult, *, starting: bool = False) -> bool:
     """Read what each has, if there are any; return whether all is known already."""
+    if found is ZkError.NO_NODE:  # somebody has deleted it, or the path above it
+        _retry(core, starting=True)
+        return False
     if not isinstance(found, ZkNames):
         _retry(core, starting=starting)
         return False

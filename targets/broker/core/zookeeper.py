@@ -29,6 +29,8 @@ PRODUCER_IDS: Final = "/latest_producer_id_block"
 # The largest numbers that a message between brokers has a place for.
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
+# The largest controller epoch that is believed: whoever wrote a larger one by hand would leave no next one.
+EPOCH_MAX: Final = 2**30
 HOST_CHARACTERS_MAX: Final = 255
 PORT_MAX: Final = 65_535
 _NOBODY: Final = -1
@@ -278,7 +280,7 @@ def misread(data: bytes, expected: str, error: Exception) -> NodeError:
     return NodeError(f"{data[:80]!r}: expected JSON with {expected} ({type(error).__name__}: {str(error)[:80]})")
 
 
-def decode_number(data: bytes) -> int:
+def decode_number(data: bytes, most: int = INT_MAX - 1) -> int:
     """
     Decode a node that holds a number: an epoch after which there is another, a broker's id.
 
@@ -286,9 +288,9 @@ def decode_number(data: bytes) -> int:
         NodeError: the node holds something else.
     """
     try:
-        return whole_number(int(data), INT_MAX - 1)
+        return whole_number(int(data), most)
     except ValueError as error:
-        raise NodeError(f"{data[:80]!r}: expected a whole number from 0 to {INT_MAX - 1}") from error
+        raise NodeError(f"{data[:80]!r}: expected a whole number from 0 to {most}") from error
 
 
 def encode_config(given: Mapping[str, str]) -> bytes:

@@ -199,7 +199,7 @@ def _of_isr(about: Any, asked: _Asked, effects: Sequence[Effect], state: State) 
             found.leader_epoch,
             found.isr,
         )
-        if overtaken and replica.isr_asked != about.isr:
+        if overtaken and not about.refused and replica.isr_asked != about.isr:
             yield f"forgets the ISR {about.isr} of {about.tp}, which may have been written before {found}"
 
 

@@ -18,7 +18,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from targets.broker.core import isr, marking, membership, moves, neighbours, office, partitions, reading
+from targets.broker.core import (
+    isr,
+    marking,
+    membership,
+    moves,
+    neighbours,
+    office,
+    partitions,
+    permanent_paths,
+    reading,
+)
 from targets.broker.core.state import AwaitRest, State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
@@ -126,10 +136,12 @@ def _due(about: Any, results: Sequence[ZkResult], state: State) -> tuple[TimerKe
         return ("office", about.tried), config.controller_backoff_ms
     if isinstance(about, isr.AwaitIsrRead):
         return ("isr-read", about.tp, about.generation, about.isr), config.controller_backoff_ms
-    if isinstance(about, membership.AwaitPaths):
+    if isinstance(about, permanent_paths.AwaitPaths):
         return ("paths",), config.register_backoff_ms
     if isinstance(about, membership.AwaitRegistrationRead | membership.AwaitOthersRead):
         return ("register",), config.register_backoff_ms
+    if isinstance(about, membership.AwaitRegistrationWatched):
+        return ("registration",), config.register_backoff_ms
     if isinstance(about, membership.AwaitRegistrationWrite):
         registered = isinstance(results[0], ZkDone) and isinstance(results[-1], ZkNode)
         return None if registered else (("register",), config.register_backoff_ms)

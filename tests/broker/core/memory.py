@@ -22,6 +22,8 @@ from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.sequences import Sequences
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.core.zookeeper import (
+    CONTROLLER,
+    CONTROLLER_EPOCH,
     PartitionState,
     ZkCreate,
     ZkDelete,
@@ -272,6 +274,12 @@ class MemoryZk(Tree):
             self.put(parent)
         write = ZkSet(path=path, data=data, version=-1) if path in self.nodes else None
         self.write((write or ZkCreate(path=path, data=data, ephemeral=owner != 0),), owner)
+
+    def seize(self, epoch: int, *, owner: int = 99) -> None:
+        """Write /controller and the next epoch as another broker that takes office; its watches are not fired."""
+        self.nodes.pop(CONTROLLER, None)
+        self.put(CONTROLLER, b"9", owner=owner)
+        self.put(CONTROLLER_EPOCH, str(epoch).encode())
 
     def state(self, tp: TopicPartition = TP) -> PartitionState:
         """Return a partition's leaderAndISR state."""

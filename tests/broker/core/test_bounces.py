@@ -186,6 +186,8 @@ def test_decision_of_a_later_controller_that_is_alike_is_not_taken_for_ones_own(
     cluster.crash(2)
     epoch = before.controller_epoch + newer
     cluster.zk.put_state(1, before.leader_epoch + 1, (1,), controller_epoch=epoch, topic_id=before.topic_id)
+    if newer:
+        cluster.zk.seize(epoch)
     cluster.pass_ms(2_000)
     assert told == [value["isr"] for value in cluster.benches[3].observed("elected")]
 

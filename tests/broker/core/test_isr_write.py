@@ -71,6 +71,16 @@ def test_refused_write_keeps_the_old_isr_and_is_not_tried_again_until_a_command_
     assert isr_of(bench) == ((1,), (1,))
 
 
+def test_refused_write_is_tried_again_if_somebody_has_only_written_the_same_state_once_more() -> None:
+    """The version alone differs, and no command is on its way: who waited for one would never shrink its ISR."""
+    bench = leader_of(10, isr=(1, 2))
+    bench.request(produce(acks=-1, timeout_ms=10**9))
+    bench.zk.put(ISR_STATE, bench.zk.nodes[ISR_STATE].data)
+    effects = [effect for _ in range(3) for effect in bench.pass_ms(30_001)]
+    assert (isr_of(bench), bench.replica.zk_version) == (((1,), (1,)), 2)
+    assert produced(effects) == [(ErrorCode.NONE, 10)]
+
+
 @pytest.mark.parametrize("happened", [True, False])
 def test_i5_shrink_whose_answer_was_lost_is_read_back(happened: bool) -> None:
     """

@@ -14,7 +14,6 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import (
     BROKER_TOPICS,
-    CONTROLLER_EPOCH,
     ZkError,
     leader_and_isr_path,
 )
@@ -108,7 +107,7 @@ def test_deposed_controller_makes_no_mark() -> None:
     controller.hold(MARKS, writes=True)
     write(cluster, 1, 2)
     tell(cluster)
-    cluster.zk.put(CONTROLLER_EPOCH, b"7")
+    cluster.zk.seize(7)
     controller.release()
     assert ("", []) == (node(cluster).made, marks(cluster))
     assert STATE not in cluster.zk.nodes

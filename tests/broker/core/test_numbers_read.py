@@ -109,11 +109,12 @@ def test_state_whose_numbers_have_no_place_is_named_and_others_are_told(field: d
 
 
 @pytest.mark.parametrize("number", [FAR - 1, 10**30, -1])
-def test_controllers_epoch_that_has_no_place_is_named_and_nobody_takes_office(number: int) -> None:
+def test_controllers_epoch_that_has_no_place_is_named_and_written_over(number: int) -> None:
     bench = Bench("kip380")
     bench.zk.put(CONTROLLER_EPOCH, str(number).encode())
     bench.start(session=5)
-    assert [CONTROLLER_EPOCH] == named(bench) and not bench.broker.state.controller.active
+    assert [CONTROLLER_EPOCH] == named(bench) and bench.broker.state.controller.active
+    assert b"1" == bench.zk.nodes[CONTROLLER_EPOCH].data
 
 
 @pytest.mark.parametrize("name", [str(FAR), "9" * 5_000])

@@ -276,8 +276,8 @@ def test_deposed_controller_notes_no_move_and_says_so(*, writes: bool) -> None:
     depose(cluster)
     (answer,) = [each for each in answers(controller.release()) if isinstance(each, PartitionErrors)]
     (refused,) = answer.errors
-    assert PartitionError(TP, ErrorCode.REQUEST_TIMED_OUT) == PartitionError(*refused[:2])
-    assert "another broker is the controller" in refused[2] and before == node(cluster)
+    assert PartitionError(TP, ErrorCode.NOT_CONTROLLER) == PartitionError(*refused[:2])
+    assert "no longer the controller" in refused[2] and before == node(cluster)
 
 
 def test_controller_that_knows_that_it_is_deposed_writes_no_move() -> None:

@@ -226,7 +226,7 @@ def test_first_state_that_is_refused_again_and_again_is_tried_after_a_back_off(
 def test_deposed_controller_writes_none_of_many() -> None:
     """KAFKA-6082: every write checks /controller_epoch."""
     bench = controller_of_many()
-    bench.zk.put(CONTROLLER_EPOCH, b"9")
+    bench.zk.seize(9)
     lose_leader(bench)
     assert [(2, 0)] * MANY == leaders(bench)
 

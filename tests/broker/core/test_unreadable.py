@@ -79,6 +79,34 @@ def test_topic_that_cannot_be_read_is_named_once_and_others_get_leaders(data: by
     assert 1 == bench.zk.state(TopicPartition("a", 0)).leader
 
 
+def test_topic_of_more_partitions_than_a_topic_may_have_is_named_and_holds_up_no_other() -> None:
+    """docs/limits.md, topic_partitions_max: a client is refused it, and somebody who writes by hand is, too."""
+    bench = one()
+    bench.zk.put(topic_path("a"), encode_assignment(dict.fromkeys(range(60_000), (1,))))
+    bench.zk.put(topic_path("b"), encode_assignment({0: (1,)}))
+    before = len(bench.effects)
+    bench.fire(BROKER_TOPICS)
+    asks = [ask for ask in bench.effects[before:] if isinstance(ask, ZkAsk)]
+    assert [topic_path("a")] == named(bench)
+    (seen,) = bench.observed("unreadable-node")
+    assert "60000, expected at most 10000 (topic_partitions_max)" in str(seen["error"])
+    assert [TopicPartition("b", 0)] == list(bench.broker.state.controller.assignments)
+    assert len(asks) < 20, "it is not read partition by partition"
+    bench.zk.put(topic_path("a"), encode_assignment({0: (1,)}))
+    bench.fire(BROKER_TOPICS)
+    assert 1 == bench.zk.state(TopicPartition("a", 0)).leader
+
+
+def test_registration_that_no_session_owns_is_no_broker() -> None:
+    """Written by hand, it would never go: the broker would be alive for ever."""
+    bench = one()
+    bench.zk.put(f"{BROKER_IDS}/8", encode_registration(registration(8)))
+    for _ in range(2):
+        bench.fire(BROKER_IDS)
+    assert [f"{BROKER_IDS}/8 owner"] == named(bench)
+    assert [1] == list(bench.broker.state.controller.live)
+
+
 def test_mark_that_a_topic_lacks_is_named_once_and_the_topic_begins_without_it() -> None:
     """A node that was copied by hand names a mark that nobody has made, and first states check it."""
     bench, path = one(), topic_path("a")
@@ -227,10 +255,9 @@ def test_controllers_epoch_that_cannot_be_read_ends_no_broker() -> None:
     bench = Bench("kip380")
     bench.zk.put(CONTROLLER_EPOCH, b"many")
     bench.start(session=5)
-    assert [CONTROLLER_EPOCH] == named(bench) and not bench.broker.state.controller.active
-    bench.zk.put(CONTROLLER_EPOCH, b"6")
-    bench.pass_ms(500)
-    assert (True, 7) == (bench.broker.state.controller.active, bench.broker.state.controller.epoch)
+    assert [CONTROLLER_EPOCH] == named(bench)
+    controller = bench.broker.state.controller
+    assert (True, 1, b"1") == (controller.active, controller.epoch, bench.zk.nodes[CONTROLLER_EPOCH].data)
 
 
 def test_id_that_something_unreadable_has_taken_ends_that_broker_alone() -> None:

@@ -200,7 +200,7 @@ def test_first_isr_with_a_dead_broker_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 def test_first_leader_that_is_not_the_preferred_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     world, oracles = watched()
-    patch(monkeypatch, readable, "decode_topic", lambda original, data: _sorted(original(data)))
+    patch(monkeypatch, readable, "decode_topic", lambda original, *given: _sorted(original(*given)))
     low, _, high = sorted(world.ids.values())
     _write_topic(world, [high, low])
     assert any(f"makes broker {low} a partition's first leader" in v.sentence for v in oracles.violations.values())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
-from targets.broker.core import controller, isr, membership, moves, office, partitions, reading
+from targets.broker.core import controller, isr, membership, moves, office, partitions, permanent_paths, reading
 from targets.broker.core.assignments import Move, encode_assignment
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
@@ -64,7 +64,8 @@ def broker() -> State:
     (NAMES, (ZkError.LOST, ZkNames(names=()), NODE), READING),
     (STATES, (NODE, ZkError.LOST), READING),
     (office.AwaitLook(tried=3), (ZkError.LOST, ZkError.LOST), ("office", 3)),
-    (membership.AwaitPaths(), (ZkDone(), ZkError.LOST), ("paths",)),
+    (permanent_paths.AwaitPaths(), (ZkDone(), ZkError.LOST), ("paths",)),
+    (membership.AwaitRegistrationWatched(), (ZkDone(), ZkError.LOST), ("registration",)),
     (membership.AwaitRegistrationRead(), (ZkError.LOST,), ("register",)),
     (membership.AwaitRegistrationWrite(taken_over=False), (ZkDone(), ZkError.LOST), ("register",)),
     (membership.AwaitTopicNames(), (ZkError.LOST,), ("startup",)),
