@@ -18,6 +18,7 @@ from targets.broker.core.fences import is_same_topic, topic_id_of
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
+    BROKER_IDS,
     BROKER_TOPICS,
     CONTROLLER_EPOCH,
     PartitionState,
