@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
-
 from harness.machine.table import MACHINE
 from harness.model import EXIT_CODES
+from harness.report.console import console
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,12 +21,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each row of the table, a second one for what is lacking."""
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    out = console(highlight=False, soft_wrap=True, markup=False)
     for name, row in MACHINE.items():
         why = " ".join(row.why_not().split())
         if why:
-            console.print(f"{name:16} no   {row.serves}", style="yellow")
-            console.print(f"{'':16}      {why}; install: {row.install}")
+            out.print(f"{name:16} no   {row.serves}", style="yellow")
+            out.print(f"{'':16}      {why}; install: {row.install}")
         elif not arguments.missing:
-            console.print(f"{name:16} yes  {row.serves}", style="green")
+            out.print(f"{name:16} yes  {row.serves}", style="green")
     return EXIT_CODES["valid"]

@@ -90,7 +90,8 @@ def test_registration_by_hand_with_another_brokers_address_costs_that_broker_not
     view = cluster.zookeeper_view
     copied = view.read(broker_path(IDS["A"]))
     assert copied is not None
-    view.update(EIGHT, lambda _: copied)
+    # A program's own session: what no session owns is no broker.
+    view._client.create(EIGHT, copied, ephemeral=True)  # type: ignore[attr-defined]
     view.depose()  # the next controller tells every broker all that it is to have
     cluster.await_(
         lambda: bool(named(cluster, "A", EIGHT)), lambda: "A is asked in place of broker 8, and says so"

@@ -7,7 +7,7 @@ from tests.nemesis.simulated import played, refused, seen
 
 ONLY_COPY = (
     "produce m1 acks=all\nkill B\nexpire B\nawait isr = A\nproduce m2 acks=all\nflush A\nkill A\nexpire A\n"
-    "lose-disk A\nrestart A\nrestart B\nproduce m3 acks=all\n"
+    "lose-disk A\nrestart A\nrestart B\nawait isr = A B\nproduce m3 acks=all\n"
 )
 
 

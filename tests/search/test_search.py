@@ -301,7 +301,7 @@ def test_command_repeats_the_run_with_all_that_was_changed() -> None:
         power_tier="watermark",
     )
     assert (
-        "fencepost run --host local --target kafka:3.9.1 --rule min.insync.replicas=2 --nemesis kill,hold "
-        "--power-tier watermark --seed 7"
+        "fencepost run --host local --target kafka:3.9.1 --rule min.insync.replicas=2 --power-tier watermark "
+        "--seed 7 --nemesis kill,hold"
     ) == changed.spec(7).command
     assert "kafka:3.9.1+min.insync.replicas=2" == changed.name

@@ -16,6 +16,7 @@ from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, cluster, leads, settl
 
 PROTOCOLS = keep(("hw", "kip101", "kip279", "kip320", "kip380"), "hw", "kip380")
 OPERATOR = 0  # no session
+SESSION = 7  # of a program that registers what it likes
 COUNT = 100
 
 
@@ -37,7 +38,7 @@ def test_registration_by_hand_with_another_brokers_address_costs_that_broker_not
     world, ops = with_records(protocol), Ops()
     world.record_into(ops)
     copied = encode_registration(replace(registration("A"), node="D"))
-    world.zookeeper.tree.write((ZkCreate(path=broker_path(8), data=copied),), OPERATOR)
+    world.zookeeper.tree.write((ZkCreate(path=broker_path(8), data=copied, ephemeral=True),), SESSION)
     world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), OPERATOR)
     world.run(3.0)
     named = [value["path"] for value in ops.of("unreadable-node", "A")]
@@ -45,6 +46,18 @@ def test_registration_by_hand_with_another_brokers_address_costs_that_broker_not
     assert {"A": COUNT, "B": COUNT} == ends(world)
     assert leads(world, "A")
     SimClient(world).produce(TOPIC, 0, "n", ["n"], acks=-1)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_registration_that_no_session_owns_is_no_broker(protocol: str) -> None:
+    world, ops = with_records(protocol), Ops()
+    world.record_into(ops)
+    copied = encode_registration(replace(registration("A"), node="D"))
+    world.zookeeper.tree.write((ZkCreate(path=broker_path(8), data=copied),), OPERATOR)
+    world.run(3.0)
+    assert {f"{broker_path(8)} owner"} == {value["path"] for value in ops.of("unreadable-node", "C")}
+    assert [] == ops.of("unreadable-node", "A")
+    assert {"A": COUNT, "B": COUNT} == ends(world)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

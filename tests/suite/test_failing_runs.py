@@ -178,8 +178,8 @@ def busy_mount(patch: pytest.MonkeyPatch) -> None:
     [
         (machine_lacks, "disk of /x: 16 MiB free; expected 1024 MiB (traceback in traceback.txt)"),
         (bug_of_ours, "KeyError: 'a bug of ours' (traceback in traceback.txt)"),
-        (full_disk_during_the_history, "No space left on device; expected every observation to be recorded"),
-        (full_disk_for_one_moment, "No space left on device; expected every observation to be recorded"),
+        (full_disk_during_the_history, "No space left on device; the disk is full; make room"),
+        (full_disk_for_one_moment, "No space left on device; the disk is full; make room"),
         (full_disk_before_the_folder, "OSError: [Errno 28] No space left on device"),
         (
             full_disk_for_the_anomalies,
@@ -274,4 +274,4 @@ def test_environment_without_space_at_the_start_is_one_line_and_wrong_usage(
     code, _, err = play(tmp_path, capsys)
     assert 2 == code
     assert 1 == err.count("\n")
-    assert "OSError: [Errno 28] No space left on device; expected a machine on which sim can be opened" in err
+    assert "OSError: [Errno 28] No space left on device; the disk is full; make room" in err

@@ -41,6 +41,7 @@ AGENT: Final = (
     "harness/clocks.py",
     "harness/cluster/__init__.py",
     "harness/cluster/disk_error.py",
+    "harness/cluster/last_words.py",
     "harness/ending.py",
     "harness/events",
     "harness/extras.py",
