@@ -8,7 +8,6 @@ whole broker").
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
 import os
 import time
@@ -54,6 +53,7 @@ from targets.broker.inbound import Common, Inbound
 from targets.broker.log import LogInDoubtError
 from targets.broker.log.data_dir import DataDir, open_data_dir
 from targets.broker.log.doubt import reason_of
+from targets.broker.memory import keep_freed_memory
 from targets.broker.peers import Peers
 from targets.broker.removals import Removals
 from targets.broker.serving import BrokerExit
@@ -63,13 +63,6 @@ from targets.broker.witness import Witness
 log = logging.getLogger("fencepost.broker")
 
 
-# mallopt(3): how much free memory at the heap's end goes back to the kernel, the size from which on a block lies
-# outside the heap, and the number of heaps; then their values. A message of the usual size lies in the heap; a
-# larger one would leave a hole there, and each thread's own heap would keep its own holes.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-_TRIM_BYTES, _MMAP_BYTES, _ARENAS = 64 * 1024 * 1024, 4 * 1024 * 1024, 1
-
-
 # How often connections are looked at.
 SWEEP_S = 1.0
 BACKLOG = 512
@@ -77,20 +70,6 @@ BACKLOG = 512
 REQUEST_SHOWN_MAX = 2_000
 # Errors that leave open what the disk holds: the broker ends, as it could lose what it acknowledges next.
 IN_DOUBT = (OSError, LogInDoubtError)
-
-
-def keep_freed_memory() -> bool:
-    """
-    Let the C library keep freed memory for the next message; return False if it has no such option.
-
-    Otherwise the kernel maps and zeroes fresh pages for every message of a megabyte, which takes longer than all
-    other work on that message.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:
-        return False
-    wanted = ((_M_TRIM_THRESHOLD, _TRIM_BYTES), (_M_MMAP_THRESHOLD, _MMAP_BYTES), (_M_ARENA_MAX, _ARENAS))
-    return all(mallopt(name, value) == 1 for name, value in wanted)
 
 
 class Driver:

@@ -45,9 +45,10 @@ from targets.broker.core.zookeeper import (
     broker_path,
     encode_registration,
 )
-from targets.broker.driver import Driver, keep_freed_memory
+from targets.broker.driver import Driver
 from targets.broker.log import LogInDoubtError
 from targets.broker.log.data_dir import open_data_dir
+from targets.broker.memory import keep_freed_memory
 from tests.needs import needs
 
 TP = TopicPartition("t", 0)
