@@ -20,6 +20,7 @@ MUTANTS: Final = (
                 "frozenset({ZkError.NO_NODE})",
             ),
         ),
+        unreachable="no schedule writes into /controller_epoch: tests/simulator/test_foreign_writes.py does",
     ),
     Mutant(
         name="goes-on-under-the-old-version",
@@ -28,6 +29,7 @@ MUTANTS: Final = (
         sentence="A controller whose epoch others wrote again goes on, and still checks the version of before.",
         breaks="KAFKA-6082: every write checks the version that /controller_epoch has",
         edits=(("        known.epoch_version = epoch.version\n", ""),),
+        unreachable="no schedule writes into /controller_epoch: tests/simulator/test_foreign_writes.py does",
     ),
     # --- membership ------------------------------------------------------------------------------------------
     Mutant(
@@ -37,6 +39,7 @@ MUTANTS: Final = (
         sentence="A broker does not watch its registration: one that an operator deletes stays gone.",
         breaks="V3 E: who runs is registered, and what is not registered is dead to the controller",
         edits=(("ZkExists(path=path, watch=True)", "ZkExists(path=path)"),),
+        unreachable="no schedule deletes a registration of who runs: tests/simulator/test_foreign_writes.py does",
     ),
     # --- permanent paths -------------------------------------------------------------------------------------
     Mutant(
@@ -46,6 +49,7 @@ MUTANTS: Final = (
         sentence="Only a broker that starts makes the paths; one that is deleted later is not made again.",
         breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
         edits=(("for path in paths)", "for path in paths if not core.state.started)"),),
+        unreachable="no schedule deletes one of these paths: tests/simulator/test_foreign_writes.py does",
     ),
     Mutant(
         name="settings-unwatched",
@@ -56,11 +60,15 @@ MUTANTS: Final = (
         edits=(("ZkExists(path=CONFIG_TOPICS, watch=True)", "ZkExists(path=CONFIG_TOPICS)"),),
     ),
     Mutant(
-        name="nothing-to-ask-the-controller-at",
+        name="epoch-made-empty",
         module="permanent_paths",
-        category=Category.PROTOCOL,
-        sentence="No broker makes /admin: operators' wishes for elections and moves have no place.",
-        breaks="Kafka's KafkaZkClient.createTopLevelPaths: /admin is one of them",
-        edits=(("BROKER_TOPICS, ADMIN)", "BROKER_TOPICS)"),),
+        category=Category.COMMAND,
+        sentence="Who makes /controller_epoch writes no number: all brokers name it as what cannot be read.",
+        breaks="Kafka's KafkaZkClient.createControllerEpochRaw: the node begins with a number",
+        edits=(('data=b"0"', 'data=b""'),),
+        unreachable=(
+            "the first election writes a number over it, and of what brokers name no oracle hears: "
+            "tests/broker/core/test_numbers_read.py"
+        ),
     ),
 )
