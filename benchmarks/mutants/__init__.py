@@ -20,6 +20,7 @@ from benchmarks.mutants import (
     joining,
     leading,
     marking,
+    mending,
     moving,
     numbering,
     removing,
@@ -31,6 +32,7 @@ from benchmarks.mutants.mutant import Mutant
 PARTS: Final = (
     *(stepping, controlling, commanding, leading, serving, following),
     *(joining, deleting, marking, moving, numbering, asking, compacting, configuring, removing),
+    mending,
 )
 MUTANTS: Final[Mapping[str, Mutant]] = {mutant.name: mutant for part in PARTS for mutant in part.MUTANTS}
 

@@ -14,7 +14,10 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A controller that finds another broker in office goes on.",
         breaks="V3 D; KafkaController.onResignation",
-        edits=(("    elif not mine:\n", "    elif not isinstance(holder, ZkNode):\n"),),
+        edits=(
+            ("        resign(core)\n        if not isinstance(holder", "        if not isinstance(holder"),
+            ("holder.owner == _NO_SESSION:\n", "holder.owner == _NO_SESSION:\n            resign(core)\n"),
+        ),
     ),
     Mutant(
         name="lost-election-is-won",
@@ -35,7 +38,7 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A broker that won an election whose answer was lost never takes the office that it holds.",
         breaks="V3 D; Kafka's CheckedEphemeral: after a lost connection the node's owner is read",
-        edits=(("tried=continuation.epoch if result is ZkError.LOST else 0", "tried=0"),),
+        edits=(("        _take_office(core, number, epoch.version)\n", "        return\n"),),
     ),
     Mutant(
         name="own-office-unwatched",
@@ -45,8 +48,8 @@ MUTANTS: Final = (
         breaks="V3 D: every broker watches /controller",
         edits=(
             (
-                "ZkExists(path=CONTROLLER, watch=True)",
-                "ZkExists(path=CONTROLLER, watch=not core.state.controller.active)",
+                "ZkExists(path=CONTROLLER, watch=watch)",
+                "ZkExists(path=CONTROLLER, watch=watch and not core.state.controller.active)",
             ),
         ),
     ),
@@ -56,7 +59,12 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="Every controller takes office in epoch 1, so that brokers cannot tell the older one.",
         breaks="V3 D: a new controller raises /controller_epoch",
-        edits=(("_stand(core, number + 1, epoch.version)", "_stand(core, max(number, 1), epoch.version)"),),
+        edits=(
+            (
+                "max(number or 0, core.state.controller_epoch) + 1\n",
+                "max(number or 0, core.state.controller_epoch, 1)\n",
+            ),
+        ),
     ),
     # --- controller ------------------------------------------------------------------------------------------
     Mutant(

@@ -1,0 +1,74 @@
+"""Mutants of how a broker takes what others write into ZooKeeper, or delete there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.mutants.mutant import Category, Mutant
+
+MUTANTS: Final = (
+    # --- office ----------------------------------------------------------------------------------------------
+    Mutant(
+        name="failed-check-is-no-news",
+        module="office",
+        category=Category.COMMAND,
+        sentence="A controller whose check fails does not look who is in office, and is refused for ever.",
+        breaks="Kafka's ControllerMovedException, after which KafkaController.maybeResign reads /controller",
+        edits=(
+            (
+                "frozenset({ZkError.BAD_VERSION, ZkError.NO_NODE})",
+                "frozenset({ZkError.NO_NODE})",
+            ),
+        ),
+        unreachable="no schedule writes into /controller_epoch: tests/simulator/test_foreign_writes.py does",
+    ),
+    Mutant(
+        name="goes-on-under-the-old-version",
+        module="office",
+        category=Category.COMMAND,
+        sentence="A controller whose epoch others wrote again goes on, and still checks the version of before.",
+        breaks="KAFKA-6082: every write checks the version that /controller_epoch has",
+        edits=(("        known.epoch_version = epoch.version\n", ""),),
+        unreachable="no schedule writes into /controller_epoch: tests/simulator/test_foreign_writes.py does",
+    ),
+    # --- membership ------------------------------------------------------------------------------------------
+    Mutant(
+        name="own-registration-unwatched",
+        module="membership",
+        category=Category.COMMAND,
+        sentence="A broker does not watch its registration: one that an operator deletes stays gone.",
+        breaks="V3 E: who runs is registered, and what is not registered is dead to the controller",
+        edits=(("ZkExists(path=path, watch=True)", "ZkExists(path=path)"),),
+        unreachable="no schedule deletes a registration of who runs: tests/simulator/test_foreign_writes.py does",
+    ),
+    # --- permanent paths -------------------------------------------------------------------------------------
+    Mutant(
+        name="deleted-path-stays-gone",
+        module="permanent_paths",
+        category=Category.COMMAND,
+        sentence="Only a broker that starts makes the paths; one that is deleted later is not made again.",
+        breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
+        edits=(("for path in paths)", "for path in paths if not core.state.started)"),),
+        unreachable="no schedule deletes one of these paths: tests/simulator/test_foreign_writes.py does",
+    ),
+    Mutant(
+        name="settings-unwatched",
+        module="permanent_paths",
+        category=Category.MANY,
+        sentence="A broker reads topics' settings when it starts, and no change of them.",
+        breaks="Kafka's ZkConfigManager: every broker watches the changes",
+        edits=(("ZkExists(path=CONFIG_TOPICS, watch=True)", "ZkExists(path=CONFIG_TOPICS)"),),
+    ),
+    Mutant(
+        name="epoch-made-empty",
+        module="permanent_paths",
+        category=Category.COMMAND,
+        sentence="Who makes /controller_epoch writes no number: all brokers name it as what cannot be read.",
+        breaks="Kafka's KafkaZkClient.createControllerEpochRaw: the node begins with a number",
+        edits=(('data=b"0"', 'data=b""'),),
+        unreachable=(
+            "the first election writes a number over it, and of what brokers name no oracle hears: "
+            "tests/broker/core/test_numbers_read.py"
+        ),
+    ),
+)
