@@ -10,6 +10,7 @@ from harness.model import UsageError, Verdict
 from harness.night.known import LINES, KnownSeeds, chosen
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
+from tests.kept import exhaustive
 
 RUNS = RandomRuns(target="broker", variant="hw", host=SIM)
 NARROW = RandomRuns(target="broker", variant="hw", host=SIM, narrow=True)
@@ -51,7 +52,7 @@ def test_line_that_is_none_of_ours_is_named(tmp_path: Path, line: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runs", [RUNS, NARROW])
+@pytest.mark.parametrize("runs", [pytest.param(RUNS, marks=exhaustive), NARROW])
 def test_schedule_of_a_known_seed_is_the_run_in_which_it_failed(tmp_path: Path, runs: RandomRuns) -> None:
     known = KnownSeeds(tmp_path)
     player = sim_player(runs.load_target())

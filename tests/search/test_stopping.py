@@ -24,6 +24,7 @@ from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player
 from harness.suite.options import Options
 from nemesis import NEMESES
+from tests.kept import exhaustive
 
 TARGET = RandomRuns(target="broker", variant="hw", host=SIM).load_target()
 LAST = "restart B"
@@ -225,7 +226,9 @@ def _search(variant: str, seeds: range) -> dict[str, list[int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("variant", "seeds", "stopped"), [("hw", 12, 1), ("kip380", 6, 0)])
+@pytest.mark.parametrize(
+    ("variant", "seeds", "stopped"), [pytest.param("hw", 12, 1, marks=exhaustive), ("kip380", 6, 0)]
+)
 def test_search_stops_invalid_runs_alone(variant: str, seeds: int, stopped: int) -> None:
     found = _search(variant, range(seeds))
     assert ([], []) == (found["wrong"], found["unproven"])
