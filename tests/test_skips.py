@@ -92,7 +92,8 @@ def test_test_that_skips_itself_fails_whatever_it_says(tmp_path: Path) -> None:
     module = "import pytest\npytest.importorskip('no_such_library')\n"
     done = run(tmp_path, "--continue-on-collection-errors", test_a=SKIPPING, test_b=module)
     assert 0 != done.returncode
-    found = re.findall(r"skipped itself \(.*no luck\); expected a test that names", done.stdout)
+    said = r"^test_a\.py::\w+: skipped itself \(.*no luck\); expected a test that names"
+    found = re.findall(said, done.stdout, re.M)
     assert 3 == len(found), done.stdout
     assert re.search(r"test_b.py: skipped itself \(.*no_such_library", done.stdout)
 

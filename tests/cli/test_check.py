@@ -291,6 +291,7 @@ class Elsewhere(InProcess):
         return {(name := str(folder).rpartition("/")[2]): check_in_process(ops_of(name)) for folder in folders}
 
 
+@pytest.mark.usefixtures("java_found")
 def test_runs_elsewhere_are_compared_with_their_stored_anomalies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from harness.events.runner import Setup
 from harness.model import Op, OpType
 from harness.run.player import setup_event
 from targets.broker_target import TARGET
+from tests.needs import needs
 from tests.specs import cluster_spec
 
 
@@ -40,6 +41,7 @@ def test_version_is_that_of_the_project_and_of_what_is_installed(capsys: pytest.
     assert (0, f"fencepost {version.version()}\n") == (ended.value.code, capsys.readouterr().out)
 
 
+@needs("git")
 def test_installed_package_has_a_version_and_not_the_commit_of_the_checkout_around_it(installed: Path) -> None:
     assert (importlib.metadata.version("fencepost"), "unknown") == (version.version(), version.commit())
     assert f"fencepost {version.version()}" == version.build()

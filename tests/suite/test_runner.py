@@ -28,6 +28,7 @@ from harness.suite.spark_worker import SparkWorker
 from harness.version import version
 from targets import TARGETS
 from tests.checkers.golden import ops_of
+from tests.needs import needs
 from tests.suite.cells import spec_of
 
 TARGET = load("target", TARGETS, "broker", "TARGET")
@@ -66,6 +67,7 @@ def stored(runner: SuiteRunner, spec: RunSpec, golden: str, *, power_tier: str) 
     runner.runs[spec.name] = (spec, run)
 
 
+@needs("git")
 def test_begin_prints_what_is_played_and_names_the_folder_after_the_seed(tmp_path: Path) -> None:
     console = Console(width=60)
     with console.capture() as printed:
