@@ -115,7 +115,10 @@ class Skips:
         for line in table([lane]):
             terminalreporter.write_line(line)
         if name:
-            lane.keep()
+            try:
+                lane.keep()
+            except OSError as error:  # the checkout is somebody else's: this run has its table all the same
+                terminalreporter.write_line(f"{KEPT}: {error.strerror}; `make test` does not count this lane")
             terminalreporter.write_line(lane.line())
 
 

@@ -88,6 +88,14 @@ def test_exactly_those_are_skipped_that_name_what_is_lacking_and_the_table_says_
     assert re.search(r"^mine: 3 passed, 4 skipped in \d+ s$", done.stdout, re.M)
 
 
+def test_lane_that_cannot_be_kept_is_printed_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "lanes").write_text("a file", encoding="utf-8")
+    done = run(tmp_path, "--lane", "mine", test_a="def test_none(): pass\n")
+    assert 0 == done.returncode, done.stdout
+    assert f"{tmp_path / 'lanes'}: File exists; `make test` does not count this lane" in done.stdout
+    assert re.search(r"^mine: 1 passed in \d+ s$", done.stdout, re.M)
+
+
 def test_test_that_skips_itself_fails_whatever_it_says(tmp_path: Path) -> None:
     module = "import pytest\npytest.importorskip('no_such_library')\n"
     done = run(tmp_path, "--continue-on-collection-errors", test_a=SKIPPING, test_b=module)
