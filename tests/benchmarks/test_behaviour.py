@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.behaviour import differences, dump, main
+from tests.kept import exhaustive
 
 
 @pytest.mark.slow
+@exhaustive
 def test_same_commit_gives_the_same_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("old", "new"):
         (tmp_path / name).mkdir()

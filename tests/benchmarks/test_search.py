@@ -13,6 +13,7 @@ from harness.model import FencepostError, Kind, Verdict
 from harness.run.result import RunResult
 from harness.search.random_runs import SIM, RandomRuns
 from targets.simulator.trace import first_difference
+from tests.kept import exhaustive
 from tests.search.results import result_of
 
 
@@ -42,6 +43,7 @@ def test_median_of_nothing_is_none() -> None:
 
 
 @pytest.mark.slow
+@exhaustive
 @pytest.mark.parametrize("narrow", [False, True])
 def test_figures_end_with_the_hits_that_were_asked_for(*, narrow: bool) -> None:
     console = Console(record=True, width=200)

@@ -178,6 +178,7 @@ def test_kip380_shows_nothing_over_many_seeds_but_losses_that_are_permitted(seed
 
 
 @pytest.mark.slow
+@exhaustive
 def test_schedule_of_a_finding_finds_it_again() -> None:
     first = first_found("hw", range(10))
     spec = spec_of(first.seed, "hw")

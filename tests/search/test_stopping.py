@@ -188,6 +188,7 @@ def test_run_that_was_stopped_for_nothing_is_unknown(monkeypatch: pytest.MonkeyP
 
 # --- random runs ---------------------------------------------------------------------------------------------
 @pytest.mark.slow
+@exhaustive
 def test_seed_stops_at_the_same_op_each_time_and_is_what_it_was_until_then() -> None:
     seed = next(seed for seed in range(20) if stops(play(spec_of(seed, "hw"))[0]))
     (first, _), (second, _) = play(spec_of(seed, "hw")), play(spec_of(seed, "hw"))
