@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -80,15 +81,10 @@ def _docker() -> str:
     from harness.hosts import images
 
     try:
-        client = engine.connect()
+        with closing(engine.connect()) as client:
+            images.ensure(client)
     except UsageError as error:
         return str(error)
-    try:
-        images.ensure(client)
-    except UsageError as error:
-        return str(error)
-    finally:
-        client.close()
     return ""
 
 

@@ -23,21 +23,9 @@ from harness.night.state import State
 from harness.run.spec import RunSpec
 from harness.workload.plan import Library
 from targets.kafka.target import KafkaTarget
-from tests.night.nights import BOTH, Fakes, options
+from tests.night.nights import BOTH, SIMULATED, Fakes, options
 from tests.night.test_night import journal_of, play_it
 
-SIM = """
-seeds_a_minute = 60
-
-[[play]]
-hosts = ["sim"]
-protocols = ["kip380"]
-
-[[canary]]
-hosts = ["sim"]
-protocols = ["hw"]
-seeds = 9
-"""
 REAL = """
 [[play]]
 hosts = ["local", "docker", "ssh"]
@@ -121,7 +109,7 @@ def test_line_whose_need_the_machine_lacks_is_left_out_and_the_night_is_not_red_
     plan, lacks, unable = case
     fakes.lacks, fakes.unable, fakes.tame = lacks, unable, {"kip380"}
     text = StringIO()
-    outcome = play_it(quiet(tmp_path / "lax", SIM + plan), fakes, text)
+    outcome = play_it(quiet(tmp_path / "lax", SIMULATED + plan), fakes, text)
     left_out = {line.name: line.why for line in outcome.lines if line.status == LEFT_OUT}
     assert expected.keys() == left_out.keys()
     assert all(why in left_out[name] for name, why in expected.items())
@@ -134,7 +122,7 @@ def test_line_whose_need_the_machine_lacks_is_left_out_and_the_night_is_not_red_
     printed = text.getvalue()
     for name, why in expected.items():
         assert printed.index(why) < printed.index(f" {name}\n") < printed.index("[  1/")
-    strict = play_it(quiet(tmp_path / "strict", SIM + plan, strict=True), fakes)
+    strict = play_it(quiet(tmp_path / "strict", SIMULATED + plan, strict=True), fakes)
     assert (UNKNOWN, EXIT_CODES["unknown"]) == (strict.status, strict.code)
     assert left_out == {line.name: line.why for line in strict.lines if line.status == LEFT_OUT}
 
@@ -172,7 +160,7 @@ def test_workload_is_left_out_if_none_of_its_clients_can_be_had(
 
     monkeypatch.setattr("harness.search.random_runs.lacking", lacking)
     fakes.tame = {"kip380"}
-    outcome = play_it(quiet(tmp_path, SIM + CLIENTS), fakes)
+    outcome = play_it(quiet(tmp_path, SIMULATED + CLIENTS), fakes)
     named = [line.name for line in outcome.lines if line.status == LEFT_OUT and line.name.endswith("mixed")]
     assert left == named
     assert GOOD == outcome.status
@@ -187,9 +175,9 @@ def test_what_is_left_out_is_asked_again_when_the_night_goes_on_and_played_if_th
 
     fakes.lacks, fakes.begin, fakes.tame = {"local": NO_JAVA}, interrupt, {"kip380"}
     with pytest.raises(KeyboardInterrupt):
-        play_it(quiet(tmp_path, SIM + CANARY + REAL), fakes)
+        play_it(quiet(tmp_path, SIMULATED + CANARY + REAL), fakes)
     fakes.lacks, fakes.begin = {"docker": "no engine"}, lambda _: None
-    outcome = play_it(quiet(tmp_path, SIM + CANARY + REAL), fakes)
+    outcome = play_it(quiet(tmp_path, SIMULATED + CANARY + REAL), fakes)
     assert (2, ["docker broker:kip380"]) == (
         outcome.sessions,
         [line.name for line in outcome.lines if line.status == LEFT_OUT],
@@ -217,7 +205,7 @@ def test_line_that_was_played_in_part_before_its_need_went_is_unknown(tmp_path: 
     ("plan", "why"),
     [
         (REAL + CANARY, "nothing but canaries could be played here"),
-        (SIM.partition("[[canary]]")[0] + CANARY, "no canary could be played here"),
+        (SIMULATED.partition("[[canary]]")[0] + CANARY, "no canary could be played here"),
     ],
 )
 def test_night_of_which_nothing_is_left_that_proves_something_is_unknown(
@@ -245,7 +233,7 @@ def test_page_markdown_and_junit_show_what_is_left_out_in_a_section_of_its_own(t
         "commit": "c0ffee",
         "known": [],
         "known_left_out": 0,
-        "plan": SIM + KAFKA,
+        "plan": SIMULATED + KAFKA,
         "seconds": 60.0,
         "hosts": [],
         "targets": [],
