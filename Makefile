@@ -22,9 +22,9 @@ TARGET ?=
 RESULTS ?= results
 ARGS ?=
 
-# What a test may need besides Python: its markers. With --marked pytest reads only files that name one of them
+# What a test may need besides Python, or is too much of: its markers. With --marked pytest reads only files that name one of them
 # (tests/conftest.py): to import all others takes longer than many of these tests.
-SLOW := slow or spark or docker or root or kafka
+SLOW := slow or spark or docker or root or kafka or exhaustive
 # And of these tests, those with Java programs that are large: a second lane beside the others.
 JVM := spark or kafka
 # What is left to test-all and test-releases.

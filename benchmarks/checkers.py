@@ -43,7 +43,7 @@ from harness.ending import Parser, end, whole_number
 from harness.java import find_java
 from harness.model import Anomaly, UsageError
 from harness.run.store import Run
-from harness.tables.schema import Manifest
+from harness.tables.manifest import Manifest
 
 RECORDS_MAX: Final = 1_000_000_000
 _LOOK_S: Final = 0.05

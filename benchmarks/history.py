@@ -33,7 +33,7 @@ from harness.ending import Parser, end, whole_number
 from harness.history.file import History
 from harness.model import FencepostError
 from harness.tables.following import Following
-from harness.tables.schema import FOLDER
+from harness.tables.manifest import FOLDER
 from harness.tables.writer import read_manifest
 
 OPS: Final = 10_000_000

@@ -23,8 +23,8 @@ from tests.scenario.fakes import FakeCluster
 from tests.skips import LACKED, Skips
 
 # The markers of the slow lanes, and how a file names one of them.
-LANES = ("slow", "spark", "docker", "root", "kafka")
-LANE = re.compile(rf"\bmark\.({'|'.join(LANES)})\b|\bLATER\b")
+LANES = ("slow", "spark", "docker", "root", "kafka", "exhaustive")
+LANE = re.compile(rf"\bmark\.({'|'.join(LANES)})\b|\bexhaustive\b|\bkeep\(")
 
 # A shell starts a background job (&) with SIGINT ignored, and every child process inherits that; some tests need
 # the default handlers.
@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not _names_a_lane(item.path) and any(map(item.get_closest_marker, LANES))
     }
     if hidden:
-        raise pytest.UsageError(f"{min(hidden)}: has a slow test; expected `mark.slow` or `LATER` in this file")
+        raise pytest.UsageError(f"{min(hidden)}: has a slow test; expected `mark.slow` or `exhaustive` in it")
 
 
 class OneForEach:

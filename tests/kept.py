@@ -7,24 +7,21 @@ representatives are enough for `make test`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 exhaustive = pytest.mark.exhaustive
-# The marks of what a quick test leaves to `make test-all`, which plays exhaustive tests with the slow ones.
-LATER = (pytest.mark.slow, exhaustive)
 
 
-def keep(values: Iterable[Any], *kept: Any, rest: Sequence[pytest.MarkDecorator] = (exhaustive,)) -> list[Any]:
+def keep(values: Iterable[Any], *kept: Any) -> list[Any]:
     """
     Mark every value but the kept ones as exhaustive.
 
     Args:
         values: the parameters of a test or a fixture; pytest.param with an id, or plain.
         kept: representatives, each the value itself or the id of its pytest.param.
-        rest: the marks of the others; LATER in a quick test.
 
     Raises:
         AssertionError: a kept value is not among the values.
@@ -35,7 +32,8 @@ def keep(values: Iterable[Any], *kept: Any, rest: Sequence[pytest.MarkDecorator]
         names = {params.id, *params.values} if params.id else set(params.values)
         hits = [each for each in kept if each in names or each == params.values]
         found.update(map(str, hits))
-        marked.append(params if hits else pytest.param(*params.values, id=params.id, marks=[*params.marks, *rest]))
+        rest = () if hits else (exhaustive,)
+        marked.append(pytest.param(*params.values, id=params.id, marks=[*params.marks, *rest]))
     missing = {str(each) for each in kept} - found
     assert not missing, f"kept {sorted(missing)}: not among the values"
     return marked

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests import conftest
-from tests.kept import LATER, exhaustive, keep
+from tests.kept import exhaustive, keep
 
 
 def test_every_value_but_those_kept_is_exhaustive() -> None:
@@ -27,15 +27,9 @@ def test_kept_value_that_is_not_there_is_an_error() -> None:
         keep(["a", "b"], "a", "c")
 
 
-def test_rest_has_the_marks_that_are_asked_for() -> None:
-    kept, later = keep([1, 2], 1, rest=LATER)
-    assert 1 == kept.values[0]
-    assert not kept.marks
-    assert {"slow", "exhaustive"} == {mark.name for mark in later.marks}
-
-
 @pytest.mark.parametrize(
-    ("text", "seen"), [("@pytest." + "mark.slow", True), ("rest=LATER", True), ("# a slow test", False)]
+    ("text", "seen"),
+    [("@pytest." + "mark.slow", True), ("@exhaustive", True), ("keep([1, 2], 1)", True), ("# a slow test", False)],
 )
 def test_slow_test_is_refused_in_a_file_that_its_lane_would_not_read(
     tmp_path: Path, text: str, seen: bool

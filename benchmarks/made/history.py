@@ -33,8 +33,8 @@ from harness.events import (
     Snapshot,
 )
 from harness.model import Op, Source
+from harness.tables.manifest import Manifest
 from harness.tables.places import SHIFT
-from harness.tables.schema import Manifest
 from harness.tables.writer import TableWriter
 
 _IDS: Final = {"A": 1, "B": 2, "C": 3, "D": 4}

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
-import networkx
-
 from checkers.jepsen import edges
 from checkers.jepsen.edges import Edge
 from checkers.jepsen.facts import Facts
@@ -134,6 +132,8 @@ class _Parts:
 
     def graph(self, kinds: Sequence[str]) -> Graph:
         """Return the graph of the edges of some kinds; with real time, without the edges that it implies."""
+        import networkx  # a quarter of a second, which commands without a graph do not wait for
+
         made = networkx.DiGraph()
         in_time = "realtime" in kinds
         for of_kind in (self.ww if "ww" in kinds else (), self.wr if "wr" in kinds else ()):
@@ -149,6 +149,8 @@ class _Parts:
 
 def _components(graph: Graph) -> list[set[int]]:
     """Return the components that have a cycle, the smallest first."""
+    import networkx
+
     found = [each for each in networkx.strongly_connected_components(graph) if len(each) > 1]
     return sorted(found, key=lambda each: (sum(node >= 0 for node in each), max(each)))
 

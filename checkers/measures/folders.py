@@ -14,7 +14,7 @@ from harness import limits
 from harness.model import UsageError
 from harness.run.folders import is_run, stored_folders
 from harness.run.store import Run, SuiteDir
-from harness.tables.schema import LINES_MAX, MANIFEST
+from harness.tables.manifest import LINES_MAX, MANIFEST
 
 
 @dataclass(slots=True)

@@ -38,7 +38,8 @@ from checkers.spark.options import local_place, spark_path
 from harness.events import Setup
 from harness.model import HistoryError, Source
 from harness.run.store import Run
-from harness.tables.schema import SCHEMAS, Manifest, TablesError, table_path
+from harness.tables.manifest import Manifest, TablesError, table_path
+from harness.tables.schema import SCHEMAS
 from harness.tables.writer import ensure_tables
 
 # Large runs whose tables are queried together.

@@ -29,8 +29,9 @@ from checkers.spark.sent import Sent, landed_at
 from checkers.spark.sought import Sought
 from checkers.spark.sums import Sums
 from checkers.spark.works import Events, Spans, Take
+from harness.tables.manifest import Manifest
 from harness.tables.places import LAST, SHIFT, place_of
-from harness.tables.schema import SCHEMAS, Manifest
+from harness.tables.schema import SCHEMAS
 
 # What each table's rows are a piece of.
 _PIECES: Final = {

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
-from harness.tables.schema import SCHEMAS, TablesError
+from harness.tables.manifest import TablesError
+from harness.tables.schema import SCHEMAS
 
 # The number of a run, and the place of a partition in its manifest.
 Key: TypeAlias = tuple[int, int]

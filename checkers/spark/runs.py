@@ -34,7 +34,7 @@ from checkers.spark.search import LIMITS, Limits, folded
 from checkers.spark.storage import HISTORY, Stored, look, manifests_of
 from checkers.spark.sums import sums_of
 from harness.model import Anomaly
-from harness.tables.schema import LINES_MAX, Manifest, TablesError
+from harness.tables.manifest import LINES_MAX, Manifest, TablesError
 
 # Large runs whose tables are queried together.
 _TOGETHER: Final = 8

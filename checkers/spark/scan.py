@@ -23,7 +23,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from checkers.spark.options import Folder, spark_path
 from checkers.spark.reading import ROWS_SCHEMA, Key, Piece, Scan, as_rows, packed, packed_row, task_of, worked
 from checkers.spark.rows import Ints
-from harness.tables.schema import FOLDER, ROWS, SCHEMAS, table_path
+from harness.tables.manifest import FOLDER, table_path
+from harness.tables.schema import ROWS, SCHEMAS
 
 # Tables by partition, wherever they are (RDD[Packed]; PySpark is untyped here).
 Parts: TypeAlias = Any

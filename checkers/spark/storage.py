@@ -22,7 +22,8 @@ from checkers.spark.errors import said
 from checkers.spark.options import Folder, local_place, spark_path
 from harness.model import UsageError
 from harness.run.store import Run
-from harness.tables.schema import FOLDER, MANIFEST, SCHEMAS, Manifest, TablesError, check_size, table_path
+from harness.tables.manifest import FOLDER, MANIFEST, Manifest, TablesError, check_size, table_path
+from harness.tables.schema import SCHEMAS
 from harness.tables.writer import ensure_tables
 
 HISTORY: Final = "history.jsonl"

@@ -6,7 +6,8 @@ from typing import Final
 
 from checkers.spark.room import OP_BYTES
 from harness.docs import markdown
-from harness.tables.schema import COLUMNS, LINES_MAX, ROWS, VERSION
+from harness.tables.manifest import LINES_MAX, VERSION
+from harness.tables.schema import COLUMNS, ROWS
 
 _WHAT: Final = {
     "events": "Everything that is not in the other tables: leadership, ISR, faults, links, snapshots, reads.",

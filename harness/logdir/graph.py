@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
-import networkx
-
 from harness.logdir.lineage import Difference, LineageSegment, differences, lineage
 from harness.logdir.scan import ReplicaLog
 
@@ -61,6 +59,8 @@ def graph_of(
     cuts |= {bound for vector in vectors.values() for s in vector for bound in (s.start, s.end)}
     bounds = sorted(cuts)
     differing = _by_piece(bounds, found, lambda each: (each.first, each.end))
+    import networkx  # a quarter of a second, which commands without a graph do not wait for
+
     graph = networkx.DiGraph()
     for name, vector in vectors.items():
         segments = _by_piece(bounds, vector, lambda each: (each.start, each.end))

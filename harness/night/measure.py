@@ -8,7 +8,7 @@ from checkers.measures.run import RunMeasures, facts_of, is_looked_at
 from harness.model import HistoryError, Op
 from harness.night.count import Count
 from harness.run.store import Run
-from harness.tables.schema import LINES_MAX
+from harness.tables.manifest import LINES_MAX
 
 
 def add_availability(count: Count, run: Run) -> None:

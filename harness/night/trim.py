@@ -21,7 +21,7 @@ from typing import Final
 
 from harness.cleanup import mounts
 from harness.run.store import Run, SuiteDir
-from harness.tables.schema import FOLDER as TABLES
+from harness.tables.manifest import FOLDER as TABLES
 
 PLAYING: Final = "playing"
 FINDINGS: Final = "findings"

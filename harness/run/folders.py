@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.run.store import Run, SuiteDir
-from harness.tables.schema import MANIFEST
+from harness.tables.manifest import MANIFEST
 
 
 def is_run(folder: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 from harness import limits
 from harness.input_file import read_text
 from harness.model import ORACLES, Anomaly, UsageError
-from harness.tables.schema import FOLDER
+from harness.tables.manifest import FOLDER
 
 LATEST: Final = "latest"
 _ANOMALIES: Final = "the anomalies of a run"

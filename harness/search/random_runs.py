@@ -29,7 +29,7 @@ from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
 from workloads import WORKLOADS
-from workloads.clients.beginning import impossible, lacking
+from workloads.clients.libraries import impossible, lacking
 from workloads.definition import Definition
 
 # The environment that runs our broker's core in virtual time.

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from checkers.spark.assemble import event_of, produce_of
 from harness.events import Batch
 from harness.model import Op, OpType, Source
+from harness.tables.manifest import table_path
 from harness.tables.rows import digest_text
-from harness.tables.schema import table_path
 
 Look: TypeAlias = Callable[[Op], None]
 

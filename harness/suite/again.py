@@ -23,10 +23,9 @@ from harness.run.spec import NO_VIOLATION
 from harness.run.store import Run
 from harness.scenario.expectation import ABOUT_OFFSETS, NONE
 from harness.scenario.variant import Variant, expectation_of
-from harness.suite.abridged import read_abridged
 from harness.suite.scenario_files import read_scenario
 from harness.suite.stored import StoredRun, is_large
-from harness.tables.schema import TablesError
+from harness.tables.manifest import TablesError
 from workloads import SCENARIOS
 
 # An anomaly without its sentence.
@@ -187,6 +186,8 @@ def _told_by(stored: StoredRun) -> PartOps:
         return PartOps()
     if not is_large(stored.run):
         return PartOps(_readable(stored.run))
+    from harness.suite.abridged import read_abridged  # with pandas: only a large run waits for it
+
     try:
         return read_abridged(stored.run, ())
     except (OSError, TablesError):

@@ -16,7 +16,7 @@ from harness.run.spec import RunSpec
 from harness.suite.interrupts import INTERRUPTS, apart
 from harness.workload.plan import Library
 from targets import TARGETS
-from workloads.clients.beginning import require_installed
+from workloads.clients.libraries import require_installed
 
 
 def open_environment(environment: Environment, folder: Path) -> None:

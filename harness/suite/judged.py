@@ -12,8 +12,7 @@ from harness.run.failure import failure_of, reason_of
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run, write_anomalies
-from harness.suite.abridged import read_abridged
-from harness.tables.schema import LINES_MAX, TablesError
+from harness.tables.manifest import LINES_MAX, TablesError
 
 # The size in bytes of a history up to which the rules are applied here, if Spark did not: some 240,000 ops.
 IN_PROCESS_MAX: Final = 4 * LINES_MAX
@@ -68,6 +67,8 @@ def _history_of(run: Run, anomalies: Sequence[Anomaly] | None) -> tuple[Sequence
         if anomalies is None:
             require_small(run)
         elif run.history.stat().st_size > LINES_MAX:
+            from harness.suite.abridged import read_abridged  # with pandas: only a large run waits for it
+
             return read_abridged(run, anomalies), run.failure
         return read_history(run.history), run.failure
     except (OSError, HistoryError, TablesError) as error:

@@ -19,7 +19,6 @@ from harness.report.page import build_report
 from harness.run.failure import reason_of
 from harness.run.store import Run, SuiteDir, write_anomalies
 from harness.run.suite import Suite
-from harness.suite.abridged import read_abridged
 from harness.suite.again import Again, Change
 from harness.suite.recheck import CheckedSuite
 from harness.suite.stored import is_large
@@ -81,5 +80,7 @@ class _Histories(Mapping[str, Sequence[Op]]):
 
 def _ops_of(run: Run, again: Again | None) -> Sequence[Op]:
     if is_large(run):
+        from harness.suite.abridged import read_abridged  # with pandas: only a large run waits for it
+
         return read_abridged(run, again.anomalies if again else ())
     return read_history(run.history)

@@ -18,7 +18,7 @@ from harness.run.folders import stored_folders
 from harness.run.result import RunResult
 from harness.run.store import Run, SuiteDir, parse_anomalies, read_anomalies
 from harness.run.suite import Suite
-from harness.tables.schema import LINES_MAX, MANIFEST
+from harness.tables.manifest import LINES_MAX, MANIFEST
 
 _EXPECTED: Final = "expected a run's folder, a suite's, or one with suites in it, such as results"
 

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.tables.schema import TablesError
-from harness.tables.writer import PIECE_BYTES, TableMaker, partial_folder, put_in_place
+from harness.tables.manifest import TablesError, partial_folder
+from harness.tables.writer import PIECE_BYTES, TableMaker, put_in_place
 
 # How long it waits for more when it has read everything.
 LOOK_S: Final = 0.25

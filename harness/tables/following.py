@@ -25,8 +25,7 @@ from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import TOKEN_VARIABLE, identity_of, until
 from harness.history.file import History
 from harness.model import FencepostError, Op
-from harness.tables.schema import LINES_MAX
-from harness.tables.writer import partial_folder
+from harness.tables.manifest import LINES_MAX, partial_folder
 
 PROGRAM: Final = (sys.executable, "-P", "-m", "harness.tables.follow")
 ROOT: Final = Path(__file__).resolve().parents[2]

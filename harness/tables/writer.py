@@ -18,19 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.tables.lines import Lines
+from harness.tables.manifest import FOLDER, Manifest, TablesError, check_size, partial_folder, table_path
 from harness.tables.places import places_of
 from harness.tables.rows import Row, Rows
-from harness.tables.schema import (
-    DERIVED,
-    FOLDER,
-    ROWS,
-    SCHEMAS,
-    Manifest,
-    TablesError,
-    check_schema,
-    check_size,
-    table_path,
-)
+from harness.tables.schema import DERIVED, ROWS, SCHEMAS, check_schema
 
 # Numbers that hardly repeat are written as they are or as differences, texts by a dictionary, and pages have an
 # index: Spark folds such files in 0.6 of the time, reads single places in less, and they are half as large.
@@ -201,11 +192,6 @@ def ensure_tables(history: Path) -> Manifest:
             raise
     make_tables(history)
     return read_manifest(history)
-
-
-def partial_folder(history: Path) -> Path:
-    """Return the folder of tables that are being made."""
-    return history.parent / f"{FOLDER}.partial"
 
 
 def put_in_place(history: Path) -> Path:

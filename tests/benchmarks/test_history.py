@@ -14,7 +14,7 @@ from harness.events import Batch, Produce, Read
 from harness.history.file import History, read_history
 from harness.model import FencepostError, Kind, OpType, PartOps
 from harness.tables import following
-from harness.tables.schema import Manifest
+from harness.tables.manifest import Manifest
 
 ALONE = Measured(ops=1_000, work_s=10.0, work_cpu_s=8.0)
 

@@ -18,7 +18,8 @@ from checkers.spark.pieces import pieces
 from checkers.spark.reading import opened
 from checkers.spark.search import Limits
 from harness.model import Anomaly
-from harness.tables.schema import FOLDER, SCHEMAS, Manifest, table_path
+from harness.tables.manifest import FOLDER, Manifest, table_path
+from harness.tables.schema import SCHEMAS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

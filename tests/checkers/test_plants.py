@@ -13,15 +13,11 @@ _PLANTS_MIN = 3
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_plant_is_found_and_nothing_else(name: str) -> None:
+def test_plant_is_found_and_nothing_else_with_a_proof_that_names_ops_of_its_history(name: str) -> None:
     found = found_in(name)
     assert PLANTS[name].kinds == {anomaly.kind for anomaly in found}, [anomaly.sentence for anomaly in found]
-
-
-@pytest.mark.parametrize("name", PLANTS)
-def test_proof_of_a_plant_names_ops_of_its_history(name: str) -> None:
     indexes = {op.index for op in HISTORIES[name]}
-    for anomaly in found_in(name):
+    for anomaly in found:
         assert {*anomaly.proof} <= indexes
         assert anomaly.sentence.endswith(".")
 

@@ -24,7 +24,7 @@ from harness.run.result import RunResult
 from harness.run.store import Run, SuiteDir, read_anomalies, write_anomalies
 from harness.run.suite import Suite
 from harness.suite import recheck
-from harness.tables.schema import FOLDER, table_path
+from harness.tables.manifest import FOLDER, table_path
 from tests.checkers.golden import ops_of
 from tests.checkers.specs import random_spec
 from tests.kept import exhaustive

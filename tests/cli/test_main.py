@@ -59,3 +59,15 @@ def test_command_without_a_name_is_wrong_usage() -> None:
     )
     line = f"fencepost: no command; expected one of {', '.join(COMMANDS)}. See `fencepost --help`\n"
     assert (2, line) == (ended.returncode, ended.stderr)
+
+
+def test_command_waits_for_no_library_before_it_knows_that_it_needs_it() -> None:
+    """They take from a quarter of a second to a second each, and a mistyped option needs none of them."""
+    slow = ("pandas", "pyarrow", "pyspark", "networkx", "kio", "docker", "paramiko")
+    commands = [COMMANDS[name].module for name in ("run", "play", "test-kip101", "check", "lineage", "shrink")]
+    script = (
+        f"import sys, importlib; [importlib.import_module(name) for name in {commands}]; "
+        f"print([name for name in {slow} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "[]\n" == done.stdout

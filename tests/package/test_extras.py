@@ -14,7 +14,7 @@ from harness.extras import EXTRAS, lacks, remedy
 from harness.hosts.faulty import LIBRARY, missing
 from harness.model import UsageError
 from harness.workload.plan import Clients, ConsumerPlan, Library, Place
-from workloads.clients.beginning import MODULES, lacking, stack_of
+from workloads.clients.libraries import MODULES, lacking, stack_of
 
 # Hides every package of an extra, then runs one command after the other: [exit code, what it said].
 PROGRAM = """

@@ -25,7 +25,7 @@ from harness.suite import abridged as module
 from harness.suite import abridged_ops, judged
 from harness.suite.abridged import read_abridged
 from harness.suite.judged import judge_run
-from harness.tables.schema import FOLDER
+from harness.tables.manifest import FOLDER
 from harness.tables.writer import make_tables
 from tests.checkers.golden import ops_of
 from tests.checkers.plants.histories import HISTORIES

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from checkers.spark import assemble as names
 from checkers.spark.assemble import Context, assemble
 from harness.model import Op, PartOps, Source
-from harness.tables.schema import SCHEMAS, Manifest, table_path
+from harness.tables.manifest import Manifest, table_path
+from harness.tables.schema import SCHEMAS
 from harness.tables.writer import TableMaker
 
 _PIECES = {

@@ -15,7 +15,8 @@ import pytest
 from harness.cleanup.process import until
 from harness.tables import follow as module
 from harness.tables.follow import follow
-from harness.tables.schema import FOLDER, SCHEMAS, TablesError, table_path
+from harness.tables.manifest import FOLDER, TablesError, table_path
+from harness.tables.schema import SCHEMAS
 from harness.tables.writer import TableMaker, TableWriter, make_tables, read_manifest
 from tests.checkers.plants.histories import HISTORIES
 

@@ -18,7 +18,7 @@ from harness.history.file import History
 from harness.model import OpType, Source
 from harness.tables import following as module
 from harness.tables.following import Following
-from harness.tables.schema import FOLDER
+from harness.tables.manifest import FOLDER
 from harness.tables.writer import make_tables, read_manifest
 from tests.simulator.test_environment import play as play_in_simulator
 

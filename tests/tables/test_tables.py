@@ -13,7 +13,8 @@ import pytest
 from checkers.judge import check_in_process
 from harness.history.file import read_history
 from harness.model import Op, OpType, PartOps, Source
-from harness.tables.schema import FOLDER, SCHEMAS, Manifest, TablesError, table_path
+from harness.tables.manifest import FOLDER, Manifest, TablesError, table_path
+from harness.tables.schema import SCHEMAS
 from harness.tables.writer import hashes, make_tables, read_manifest
 from tests.checkers.golden import M1, RECORDS, replicated
 from tests.checkers.plants.histories import HISTORIES

@@ -37,7 +37,7 @@ from targets import TARGETS
 from tests.clusters import running
 from tests.kept import exhaustive
 from workloads import WORKLOADS
-from workloads.clients.beginning import lacking
+from workloads.clients.libraries import lacking
 from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from harness.workload.plan import ConsumerPlan, ProducerPlan
 from workloads.clients.children import Children
-from workloads.clients.library import Reader, Sender
+
+if TYPE_CHECKING:  # with Kafka's wire, which a command that only asks what is installed does not need
+    from workloads.clients.library import Reader, Sender
 
 
 class MakeSender(Protocol):

@@ -18,7 +18,7 @@ from checkers.spark import anywhere, landed
 from checkers.spark.runs import check_runs
 from checkers.spark.search import Limits
 from harness.model import Anomaly, Kind, PartOps
-from harness.tables.schema import FOLDER, Manifest
+from harness.tables.manifest import FOLDER, Manifest
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.large import Found, check_together
 from tests.checkers.plants.histories import HISTORIES

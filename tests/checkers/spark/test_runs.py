@@ -20,7 +20,7 @@ from harness.history.file import History, read_history
 from harness.model import Anomaly, Kind, Op, OpType, Source
 from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite
-from harness.tables.schema import VERSION
+from harness.tables.manifest import VERSION
 from tests.checkers.golden import RECORDS, STORIES
 from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.specs import random_spec, written_spec

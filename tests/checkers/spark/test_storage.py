@@ -17,7 +17,7 @@ from checkers.spark.runs import check_runs
 from checkers.spark.storage import SparkStorage
 from harness.model import Kind, UsageError
 from harness.run.store import Run, create_suite, write_anomalies
-from harness.tables.schema import MANIFEST, VERSION
+from harness.tables.manifest import MANIFEST, VERSION
 from harness.tables.writer import make_tables
 from tests.checkers.golden import ops_of
 from tests.checkers.spark.test_runs import BROKEN

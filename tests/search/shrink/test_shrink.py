@@ -18,7 +18,7 @@ from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
-from tests.kept import LATER, exhaustive, keep
+from tests.kept import exhaustive, keep
 
 OUTPUT = Path("shrunk.txt")
 # Schedules of findings, named after their seeds, as they were drawn when they were found.
@@ -60,7 +60,6 @@ def check_file(shrunk: Shrunk, folder: Path, variant: str, seed: int) -> None:
             pytest.param("kip279", 66, Kind.LOST),
         ],
         Kind.LED_TWICE,
-        rest=LATER,
     ),
 )
 def test_finding_is_shrunk_to_a_written_scenario_that_expects_nothing_of_kip380(

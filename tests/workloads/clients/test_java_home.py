@@ -14,7 +14,7 @@ from harness.workload.text import line_of
 from targets.kafka.releases import release_of
 from workloads import WORKLOADS
 from workloads.clients import java_home, java_work
-from workloads.clients.beginning import impossible, lacking
+from workloads.clients.libraries import impossible, lacking
 from workloads.clients.stack import Stack
 
 PLACES = (Place("log", 0), Place("orders", 0))

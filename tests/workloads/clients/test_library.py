@@ -23,7 +23,8 @@ from tests.broker.wire.tiny_server import TinyBroker, running
 from tests.workloads.clients.test_workload import Leave, asked, fail_first
 from workloads.clients import kafka_python_work
 from workloads.clients import library as recorded
-from workloads.clients.beginning import STACKS, begin, stack_of, work_of
+from workloads.clients.beginning import begin, work_of
+from workloads.clients.libraries import STACKS, stack_of
 from workloads.clients.librdkafka_work import LibrdkafkaReader
 
 pytestmark = pytest.mark.slow
