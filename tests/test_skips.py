@@ -13,9 +13,8 @@ import pytest
 
 from harness.ability import Ability
 from harness.machine.table import MACHINE, ROW_OF
-from harness.model import EXIT_CODES
 from nemesis import NEMESES
-from tests import needs, skips
+from tests import conftest, needs, skips
 from tests.skips import Lane
 from tests.tidy import ROOT
 
@@ -24,7 +23,7 @@ CONFTEST: Final = """
 import sys
 sys.path.insert(0, {root!r})
 from harness.machine.table import Row
-from tests import needs, skips
+from tests import conftest, needs, skips
 needs.ROWS = {{
     "tool": Row(why_not=lambda: "no tool on PATH", install="the package tool"),
     "root": Row(why_not=lambda: "not root", install="run it as root"),
@@ -129,14 +128,6 @@ def test_every_ability_of_a_fault_that_a_tool_gives_has_a_row() -> None:
     assert packets_disks_clocks <= ROW_OF.keys() | everywhere | of_zookeeper | of_clients
 
 
-def test_a_wrong_row_is_a_wrong_use_of_the_list(tmp_path: Path) -> None:
-    assert EXIT_CODES["usage"] == 2
-    words = ["--one-for-each", "root,plain-user", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words, "tests/hosts/remote/test_parcel.py"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "--one-for-each: here all the same: [" in done.stderr
+def test_a_row_that_the_machine_has_is_a_wrong_use_of_the_list() -> None:
+    with pytest.raises(pytest.UsageError, match=r"--one-for-each: here all the same: \['(root|plain-user)'\]"):
+        conftest.one_for_each(["root", "plain-user"], [])
