@@ -106,6 +106,19 @@ def _checked(spark: SparkWorker, stored: Stored) -> list[CheckedSuite]:
     """Judge the runs on Spark; progress is on stderr, so that stdout has only what was found."""
     total = sum(not each.problem for suite in stored.suites for each in suite.runs)
     console = make_console(stderr=True)
+    checked = 0
+
+    def say(text: str) -> None:
+        if not console.is_terminal:
+            console.print(text, highlight=False, markup=False)
+
+    def done(runs: int) -> None:
+        nonlocal checked
+        checked += runs
+        progress.advance(task, runs)
+        say(f"checked {checked:,} of {total:,} runs")
+
+    say(f"checking {total:,} runs of {len(stored.suites):,} suites; Spark starts first, which takes some seconds")
     bar = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
@@ -114,7 +127,7 @@ def _checked(spark: SparkWorker, stored: Stored) -> list[CheckedSuite]:
     )
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("checking on Spark", total=total)
-        return recheck(spark, stored, lambda runs: progress.advance(task, runs))
+        return recheck(spark, stored, done)
 
 
 def _code(checked: Sequence[CheckedSuite], problems: Sequence[str]) -> int:
