@@ -66,8 +66,10 @@ def find_folders(named: Sequence[Path], lines_max: int = LINES_MAX) -> Folders:
             continue
         suites, unlisted = _suites_in(folder)
         if not suites:
-            why = "; ".join(f"{each}: {reason}" for each, _, reason in unlisted) or "no suite in it"
-            raise UsageError(f"{path}: {why}; expected a folder such as results, or one of its suites")
+            why = "; ".join(reason for _, _, reason in unlisted) or (
+                f"{path}: no suite in it; expected a folder such as results, or one of its suites"
+            )
+            raise UsageError(why)
         found.unreadable += unlisted
         whole |= suites
     found.chosen = {folder: runs for folder, runs in found.chosen.items() if folder not in whole}
@@ -91,7 +93,8 @@ def _suites_in(folder: Path) -> tuple[dict[Path, None], list[tuple[Path, str | N
     unlisted: list[tuple[Path, str | None, str]] = []
 
     def note(error: OSError) -> None:
-        unlisted.append((Path(error.filename), None, str(error.strerror)))
+        why = f"{error.filename}: {error.strerror}; expected a folder that can be listed"
+        unlisted.append((Path(error.filename), None, why))
 
     found = stored_folders(folder, note, leave_out=lambda path: os.path.exists(path / FOLDER / SCHEMA_FILE))
     return dict.fromkeys(path.parent if is_a_run else path for path, is_a_run in found), unlisted

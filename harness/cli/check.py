@@ -22,6 +22,7 @@ from harness.cli.check_output import json_text, print_text
 from harness.java import find_java
 from harness.model import EXIT_CODES, UsageError
 from harness.report.console import console as make_console
+from harness.report.text import plural
 from harness.suite.again import Change
 from harness.suite.options import configure_spark, folder, spark_options
 from harness.suite.recheck import CheckedSuite, recheck
@@ -116,9 +117,10 @@ def _checked(spark: SparkWorker, stored: Stored) -> list[CheckedSuite]:
         nonlocal checked
         checked += runs
         progress.advance(task, runs)
-        say(f"checked {checked:,} of {total:,} runs")
+        say(f"checked {checked:,} of {plural(total, 'run')}")
 
-    say(f"checking {total:,} runs of {len(stored.suites):,} suites; Spark starts first, which takes some seconds")
+    suites = plural(len(stored.suites), "suite")
+    say(f"checking {plural(total, 'run')} of {suites}; Spark starts first, which takes some seconds")
     bar = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),

@@ -124,7 +124,10 @@ def find_stored(folders: Sequence[Path]) -> Stored:
             why = "; ".join([*finder.unlisted, *finder.problems]) or "no run there"
             raise UsageError(f"{folder}: {why}; {_EXPECTED}")
     suites = (_suite(path, finder.table(path), sorted(runs)) for path, runs in sorted(finder.chosen.items()))
-    return Stored(suites=tuple(suites), unlisted=tuple(finder.unlisted))
+    return Stored(
+        suites=tuple(suites),
+        unlisted=tuple(f"{each}; expected a folder that can be listed" for each in finder.unlisted),
+    )
 
 
 class _Finder:
@@ -169,7 +172,7 @@ class _Finder:
         self.count += 1
 
     def _note(self, error: OSError) -> None:
-        self.unlisted.append(f"{error.filename}: {error.strerror}; expected a folder that can be listed")
+        self.unlisted.append(f"{error.filename}: {error.strerror}")
 
 
 def is_large(run: Run) -> bool:
