@@ -46,7 +46,9 @@ def spark(java_found: None, monkeypatch: pytest.MonkeyPatch) -> InProcess:
         for folder, runs in found.untabled.items():
             described = describe(folder, runs)
             rows += untabled_rows(str(folder), described.suite, described.unread)
-        seen = {str(run.path) for run in found.small} | {str(at / (name or "")) for at, name, _ in found.unreadable}
+        seen = {str(run.path) for run in found.small} | {
+            str(at / (name or "")) for at, name, _ in found.unreadable
+        }
         reasons = [row["path"] for row in rows if row["what"] == "run" and row["path"] not in seen]
         reasons += [row["reason"] for row in rows if row["what"] == "unreadable"]
         reasons += [why for _, _, why in found.unreadable]

@@ -69,8 +69,8 @@ def _run(words: Sequence[str], folder: Path) -> None:
 
 
 def _play(line: str, code: int, environment: Path, elsewhere: Path) -> bool:
-    # Of commands before: a run that lost records, and the logs of one whose replicas end apart (KIP-101, Scenario 2);
-    # those of Scenario 1 agree, since both replicas lack what was lost.
+    # Of commands before: a run that lost records, and the logs of one whose replicas end apart (KIP-101,
+    # Scenario 2); those of Scenario 1 agree, since both replicas lack what was lost.
     run, apart = (next(iter(sorted(elsewhere.glob(f"results/2*/{name}"))), elsewhere) for name in OF_RUNS)
     data = " ".join(sorted(map(str, apart.glob("logs/*-data"))))
     print(f"\n$ {line}", flush=True)
