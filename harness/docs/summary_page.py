@@ -65,7 +65,8 @@ def summary() -> str:
         "Faults are aimed at the moments that matter, and a run has little else: a share is to be compared with "
         "that of another protocol under the same schedules, and says nothing about a cluster in production.",
         "## What cannot be read",
-        "A suite's table that is damaged, a folder that cannot be listed, a history that is missing, torn, or has a line that is no op, "
+        "A suite's table that is damaged, a folder that cannot be listed, "
+        "a history that is missing, torn, or has a line that is no op, "
         "and damaged tables of a large run are each one row of `unreadable` with the reason. "
         "They end nothing. Such a run has the outcome `unreadable`, whatever its stored verdict, and is never "
         "valid; the exit code is then 3. "
