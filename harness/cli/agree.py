@@ -124,7 +124,8 @@ def _pairs(folders: Sequence[Path], suites: Sequence[Suite]) -> list[tuple[RunRe
     first, second = suites
     pairs = [(cell, other) for cell in first.results if (other := second.result(cell.scenario, cell.protocol))]
     # A search has a seed for each run; the results of older suites have none.
-    if any((one.seed or first.seed) != (other.seed or second.seed) for one, other in pairs):
+    seeds = [(one.seed or first.seed, other.seed or second.seed) for one, other in pairs]
+    if any(one != other for one, other in seeds or [(first.seed, second.seed)]):
         raise UsageError(
             f"{folders[0]} has seed {first.seed}, {folders[1]} has {second.seed}; "
             "expected one seed, from which both drew their records; play one again with --seed"
