@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -54,12 +55,23 @@ def open_file(path: Path, what: str) -> Iterator[IO[bytes]]:
     """
     with ExitStack() as opened:
         try:
-            file = opened.enter_context(open(path, "rb", opener=_at_once))
+            file = opened.enter_context(open(path, "rb", opener=at_once))
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}; expected {what}") from error
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise UsageError(f"{path}: not a regular file; expected {what}")
         yield file
+
+
+def why_unread(path: Path) -> str:
+    """Return why a regular file cannot be opened to read, in a few words; "" if nothing is known. Never waits."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        return str(error.strerror)
+    if not stat.S_ISREG(mode):
+        return "not a regular file"
+    return "" if os.access(path, os.R_OK) else os.strerror(errno.EACCES)
 
 
 def numbered_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[tuple[int, bytes]]:
@@ -74,7 +86,7 @@ def numbered_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[tuple[int, 
 
 
 def _read(path: Path, what: str, bytes_max: int) -> bytes:
-    with open(path, "rb", opener=_at_once) as file:
+    with open(path, "rb", opener=at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise UsageError(f"{path}: not a regular file; expected {what}")
         data = file.read(bytes_max + 1)
@@ -83,6 +95,6 @@ def _read(path: Path, what: str, bytes_max: int) -> bytes:
     return data
 
 
-def _at_once(path: str, flags: int) -> int:
+def at_once(path: str, flags: int) -> int:
     """Open a file without waiting: else the opening of a pipe that nobody writes to never ends."""
     return os.open(path, flags | os.O_NONBLOCK)

@@ -23,7 +23,7 @@ import docker
 from harness import limits
 from harness.cleanup import engine
 from harness.cleanup.process import until
-from harness.hosts import images
+from harness.hosts import image_build
 from tests.needs import BOX_NAMESPACES
 
 SOCKET, PIDFILE = "engine.sock", "/run/engine.pid"
@@ -135,8 +135,8 @@ class EngineBox:
         """Copy what a run needs from the machine's engine."""
         outer = engine.connect()
         try:
-            made = images.ensure(outer)
-            base = images._known_base(outer, images._base_name())
+            made = image_build.ensure(outer)
+            base = image_build._known_base(outer, image_build._base_name())
             with self.client() as client:
                 for each in (base, outer.images.get(made.broker), outer.images.get(made.zookeeper)):
                     client.images.load(each.save(named=True))

@@ -5,12 +5,14 @@ Find the suites and runs below folders that a user names. What is broken there i
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkers.measures.schema import FOLDER, SCHEMA_FILE
 from harness import limits
+from harness.input_file import why_unread
 from harness.model import UsageError
 from harness.run.folders import is_run, stored_folders
 from harness.run.store import Run, SuiteDir
@@ -24,6 +26,7 @@ class Folders:
 
     Attributes:
         suites: folders with a suite.json that can be opened, each once.
+        untabled: folders of runs without one -> the runs that are asked for.
         small: runs that are measured from their lines.
         large: runs that are measured from their tables.
         chosen: runs that were named by themselves; of their suites nothing else counts.
@@ -31,6 +34,7 @@ class Folders:
     """
 
     suites: list[Path] = field(default_factory=list)
+    untabled: dict[Path, list[Run]] = field(default_factory=dict)
     small: list[Run] = field(default_factory=list)
     large: list[Run] = field(default_factory=list)
     chosen: dict[Path, set[str]] = field(default_factory=dict)
@@ -57,12 +61,16 @@ def find_folders(named: Sequence[Path], lines_max: int = LINES_MAX) -> Folders:
     whole: dict[Path, None] = {}
     for path in named:
         folder = _folder(path)
-        if not (folder / "suite.json").exists() and is_run(folder):
+        if not os.path.exists(folder / "suite.json") and is_run(folder):
             found.chosen.setdefault(folder.parent, set()).add(folder.name)
             continue
-        suites = _suites_in(folder)
+        suites, unlisted = _suites_in(folder)
         if not suites:
-            raise UsageError(f"{path}: no suite in it; expected a folder such as results, or one of its suites")
+            why = "; ".join(reason for _, _, reason in unlisted) or (
+                f"{path}: no suite in it; expected a folder such as results, or one of its suites"
+            )
+            raise UsageError(why)
+        found.unreadable += unlisted
         whole |= suites
     found.chosen = {folder: runs for folder, runs in found.chosen.items() if folder not in whole}
     for folder in sorted({*whole, *found.chosen}):
@@ -71,20 +79,30 @@ def find_folders(named: Sequence[Path], lines_max: int = LINES_MAX) -> Folders:
 
 
 def _folder(path: Path) -> Path:
-    if not path.is_dir():
-        problem = "not a folder" if path.exists() else "no such folder"
+    try:
+        problem = "" if stat.S_ISDIR(path.stat().st_mode) else "not a folder"
+    except OSError as error:
+        problem = "no such folder" if isinstance(error, FileNotFoundError) else str(error.strerror)
+    if problem:
         raise UsageError(f"{path}: {problem}; expected the folder of a suite or a run, or one with suites in it")
     return path.resolve()
 
 
-def _suites_in(folder: Path) -> dict[Path, None]:
-    """Return the folders of suites; also those that have runs and no table."""
-    found = stored_folders(folder, leave_out=lambda path: (path / FOLDER / SCHEMA_FILE).exists())
-    return dict.fromkeys(path.parent if is_a_run else path for path, is_a_run in found)
+def _suites_in(folder: Path) -> tuple[dict[Path, None], list[tuple[Path, str | None, str]]]:
+    """Return the folders of suites, also those that have runs and no table; and those that cannot be listed."""
+    unlisted: list[tuple[Path, str | None, str]] = []
+
+    def note(error: OSError) -> None:
+        why = f"{error.filename}: {error.strerror}; expected a folder that can be listed"
+        unlisted.append((Path(error.filename), None, why))
+
+    found = stored_folders(folder, note, leave_out=lambda path: os.path.exists(path / FOLDER / SCHEMA_FILE))
+    return dict.fromkeys(path.parent if is_a_run else path for path, is_a_run in found), unlisted
 
 
 def _add_suite(found: Folders, suite: SuiteDir, lines_max: int) -> None:
-    problem = _problem(suite.suite, limits.SUITE_BYTES_MAX)
+    has_table = os.path.lexists(suite.suite)
+    problem = _problem(suite.suite, limits.SUITE_BYTES_MAX) if has_table else ""
     if problem:
         found.unreadable.append(
             (suite.path, None, f"suite.json: {problem}; expected the table of a suite that ended")
@@ -95,18 +113,25 @@ def _add_suite(found: Folders, suite: SuiteDir, lines_max: int) -> None:
     except OSError as error:
         found.unreadable.append((suite.path, None, f"{error.strerror}; expected a folder that can be listed"))
         return
-    found.suites.append(suite.path)
     chosen = found.chosen.get(suite.path)
-    for folder in folders:
-        if folder.is_dir() and is_run(folder) and (chosen is None or folder.name in chosen):
-            _add_run(found, Run(path=folder), lines_max)
+    runs = [
+        Run(path=folder)
+        for folder in folders
+        if os.path.isdir(folder) and is_run(folder) and (chosen is None or folder.name in chosen)
+    ]
+    if has_table:
+        found.suites.append(suite.path)
+    else:
+        found.untabled[suite.path] = runs
+    for run in runs:
+        _add_run(found, run, lines_max)
 
 
 def _add_run(found: Folders, run: Run, lines_max: int) -> None:
     problem = _problem(run.history)
     if not problem and run.history.stat().st_size <= lines_max:
         found.small.append(run)
-    elif not problem or (run.tables / MANIFEST).exists():
+    elif not problem or os.path.exists(run.tables / MANIFEST):
         found.large.append(run)
     else:
         found.unreadable.append((run.path.parent, run.name, f"history.jsonl: {problem}; expected a run's history"))
@@ -114,14 +139,9 @@ def _add_run(found: Folders, run: Run, lines_max: int) -> None:
 
 def _problem(path: Path, bytes_max: int | None = None) -> str:
     """Return why a file cannot be read, "" if nothing is known."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        return str(error.strerror)
-    if not path.is_file():
-        return "not a regular file"
-    if not os.access(path, os.R_OK):
-        return "Permission denied"
+    if why := why_unread(path):
+        return why
+    size = path.stat().st_size
     if not size:
         return "empty"
     return f"{size:,} bytes" if bytes_max is not None and size > bytes_max else ""

@@ -4,7 +4,7 @@ The stored results of a suite, as rows: its runs and their anomalies, as suite.j
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -61,11 +61,22 @@ def stored_rows(folder: str, content: bytes) -> Iterator[dict[str, Any]]:
     except UsageError as error:
         yield unread_suite(folder, str(error))
         return
-    for place, result in enumerate(suite.results):
-        about = _about(folder, suite, result, started)
-        yield about | _run(result, started, place)
-        for anomaly in result.anomalies:
-            yield about | _anomaly(anomaly)
+    yield from _rows(folder, suite, started)
+
+
+def untabled_rows(folder: str, suite: Suite, unread: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """
+    Yield the rows of a suite without a table, and one for each of its runs that has no result.
+
+    Args:
+        folder: the suite's folder.
+        suite: what its runs say of themselves: not how long they took, nor how many elections they had.
+        unread: run -> why it has no result.
+    """
+    for row in _rows(folder, suite, _started(suite.started)):
+        yield row | {"seconds": None, "elections": None}
+    for name, reason in unread.items():
+        yield unread_suite(folder, reason) | {"path": f"{folder}/{name}", "run": name}
 
 
 def unread_suite(folder: str, reason: str) -> dict[str, Any]:
@@ -81,6 +92,14 @@ def night_of(started: datetime) -> date:
 def family_of(protocol: str, *, changed: bool) -> str:
     """Return what protocols are counted by: a protocol without changes, or all mutants of one together."""
     return f"{protocol.partition('+')[0]} mutants" if changed or is_mutant(protocol) else protocol
+
+
+def _rows(folder: str, suite: Suite, started: datetime) -> Iterator[dict[str, Any]]:
+    for place, result in enumerate(suite.results):
+        about = _about(folder, suite, result, started)
+        yield about | _run(result, started, place)
+        for anomaly in result.anomalies:
+            yield about | _anomaly(anomaly)
 
 
 def _started(text: str) -> datetime:

@@ -8,9 +8,9 @@ stored of it, and its outcome is `unreadable`; so has every run one row of `runs
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,7 +28,13 @@ _NO_HISTORY: Final = "history.jsonl: No such file or directory; expected a run's
 _NO_RESULT: Final = "suite.json: no result of this run; expected one of each run in the folder"
 
 
-def write_data_set(session: SparkSession, found: Folders, out: Path, step: Step = lambda _: None) -> Path:
+def write_data_set(
+    session: SparkSession,
+    found: Folders,
+    out: Path,
+    step: Step = lambda _: None,
+    untabled: Sequence[Mapping[str, Any]] = (),
+) -> Path:
     """
     Measure all runs and write the data set; return its folder.
 
@@ -37,11 +43,12 @@ def write_data_set(session: SparkSession, found: Folders, out: Path, step: Step 
         found: the suites and runs.
         out: an empty folder, in which the data set's folder is made.
         step: called with a few words at the beginning of each step.
+        untabled: the rows of suites without a table (checkers/measures/stored.py).
     """
     session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     stage, data = out / "stage", out / FOLDER
     step(f"reading the results of {len(found.suites):,} suites")
-    write_stored(session, found, stage / "stored")
+    write_stored(session, found, untabled, stage / "stored")
     write_facts(session, found, stage / "facts", step)
     step("writing the data set")
     stored = session.read.schema(from_arrow_schema(STORED_SCHEMA)).parquet(spark_path(stage / "stored"))

@@ -26,7 +26,10 @@ from harness.model import HistoryError
 _TEXT: Final = pa.string()
 _INT: Final = pa.int64()
 # What of a run's row comes from its history, and is null if that cannot be read.
-RUN_FACTS: Final = tuple(field.name for field in SCHEMAS["runs"] if field.nullable and field.name != "clock")
+_NOT_MEASURED: Final = frozenset({"clock", "seconds", "elections"})
+RUN_FACTS: Final = tuple(
+    field.name for field in SCHEMAS["runs"] if field.nullable and field.name not in _NOT_MEASURED
+)
 FAULT_FACTS: Final = ("kind", "asked", "bit")
 LATENCY_FACTS: Final = ("outcome", "acks", "bucket", "from_ns", "to_ns", "count", "max_ns")
 

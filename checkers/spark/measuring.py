@@ -48,15 +48,17 @@ _TOGETHER: Final = 8
 Step = Callable[[str], object]
 
 
-def write_stored(session: SparkSession, found: Folders, folder: Path) -> None:
-    """Write the stored results of all suites as rows of STORED_SCHEMA."""
+def write_stored(
+    session: SparkSession, found: Folders, untabled: Sequence[Mapping[str, Any]], folder: Path
+) -> None:
+    """Write the stored results of all suites as rows of STORED_SCHEMA, with those of suites without a table."""
     rows = _files(session, [each / "suite.json" for each in found.suites], read_stored, STORED_SCHEMA)
     if found.chosen:
         paths = [f"{suite}/{run}" for suite, runs in found.chosen.items() for run in runs]
         others = ~F.col("folder").isin([str(suite) for suite in found.chosen])
         rows = rows.where(others | F.col("path").isin(paths) | (F.col("what") == UNREADABLE))
     unread = [unread_suite(str(suite), why) for suite, run, why in found.unreadable if run is None]
-    _append(rows.unionByName(_frame(session, unread, STORED_SCHEMA)), folder)
+    _append(rows.unionByName(_frame(session, [*untabled, *unread], STORED_SCHEMA)), folder)
 
 
 def write_facts(session: SparkSession, found: Folders, folder: Path, step: Step) -> None:

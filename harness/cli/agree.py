@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from checkers.facts.sequence import breaks_in
 from harness.ending import one_line
-from harness.events import Batch, LineUnreadable
+from harness.events import Batch, Done, LineUnreadable
 from harness.history.file import read_history
 from harness.model import EXIT_CODES, Anomaly, HistoryError, Op, UsageError, events_of
 from harness.report.console import console as make_console
 from harness.run.result import RunResult
 from harness.run.store import Run
 from harness.run.suite import Suite
+from harness.suite.described import suite_in
 
 # Node -> the records in its final log: offset, leader epoch, value.
 Lineage: TypeAlias = dict[str, list[tuple[int, int, str]]]
@@ -55,29 +57,34 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 3 if the suites share no run, or if none differs and a history could not be read.
     """
     console = make_console(highlight=False, soft_wrap=True)
-    first, second = (_read(folder) for folder in arguments.suites)
-    if first.seed != second.seed:
-        raise UsageError(
-            f"{arguments.suites[0]} has seed {first.seed}, {arguments.suites[1]} has {second.seed}; "
-            "expected one seed, from which both drew their records; play one again with --seed"
-        )
-    pairs = [(cell, other) for cell in first.results if (other := second.result(cell.scenario, cell.protocol))]
+
+    def say(text: str) -> None:
+        console.print(text, markup=False)
+
+    described = [suite_in(folder) for folder in arguments.suites]
+    pairs = _pairs(arguments.suites, [each.suite for each in described])
     unlike = unread = 0
+    for folder, each in zip(arguments.suites, described, strict=True):
+        unread += len(each.unread)
+        for name, why in each.unread.items():
+            say(one_line(f"{folder / name}: not compared: {why}"))
+    agreed = 0
     for pair in pairs:
         ends = [_end(folder, cell) for folder, cell in zip(arguments.suites, pair, strict=True)]
         lines = [f"not compared: {end.unread}" for end in ends if end.unread]
-        unread += bool(lines)
-        if not lines:
+        if lines:
+            unread += 1
+        else:
             lines = differences(*ends)
-            unlike += bool(lines)
+            unlike, agreed = unlike + bool(lines), agreed + (not lines)
         for line in lines:
-            console.print(one_line(f"{pair[0].scenario} under {pair[0].protocol}: {line}"), markup=False)
+            say(one_line(f"{pair[0].scenario} under {pair[0].protocol}: {line}"))
+    first, second = (each.suite for each in described)
     alone = len(first.results) + len(second.results) - 2 * len(pairs)
-    console.print(
-        f"{len(pairs)} runs in both ({_name(first)}; {_name(second)}): {len(pairs) - unlike - unread} agree in "
+    say(
+        f"{len(pairs)} runs in both ({_name(first)}; {_name(second)}): {agreed} agree in "
         f"anomalies and in every record of every log, {unlike} differ; {alone} in one suite only"
-        + (f"; {unread} not compared" if unread else ""),
-        markup=False,
+        + (f"; {unread} not compared" if unread else "")
     )
     if unlike:
         return EXIT_CODES["invalid"]
@@ -112,22 +119,42 @@ def lineages(ops: Sequence[Op]) -> Lineage:
     return found
 
 
-def _read(folder: Path) -> Suite:
-    return Suite.read(folder / "suite.json")
+def _pairs(folders: Sequence[Path], suites: Sequence[Suite]) -> list[tuple[RunResult, RunResult]]:
+    """Return the results of the runs that are in both suites; raise UsageError if they have two seeds."""
+    first, second = suites
+    pairs = [(cell, other) for cell in first.results if (other := second.result(cell.scenario, cell.protocol))]
+    # A search has a seed for each run; the results of older suites have none.
+    seeds = [(one.seed or first.seed, other.seed or second.seed) for one, other in pairs]
+    if any(one != other for one, other in seeds or [(first.seed, second.seed)]):
+        raise UsageError(
+            f"{folders[0]} has seed {first.seed}, {folders[1]} has {second.seed}; "
+            "expected one seed, from which both drew their records; play one again with --seed"
+        )
+    return pairs
 
 
 def _end(folder: Path, cell: RunResult) -> End:
     path = Run(path=folder / cell.run).history
     try:
         ops = read_history(path)
-        broken = next((event.error for _, event in events_of(ops, LineUnreadable)), "")
-        if broken or not ops:
-            return End(findings=[], logs={}, unread=f"{path}: {broken or 'no line'}; expected a run's history")
-        return End(findings=findings(cell.anomalies), logs=lineages(ops))
     except OSError as error:
         return End(findings=[], logs={}, unread=f"{path}: {error.strerror}; expected a run's history")
     except HistoryError as error:
-        return End(findings=[], logs={}, unread=f"{path}: {error}")
+        return End(findings=[], logs={}, unread=str(error))
+    if why := _not_whole(ops):
+        return End(findings=[], logs={}, unread=f"{path}: {why}; expected a run's whole history")
+    return End(findings=findings(cell.anomalies), logs=lineages(ops))
+
+
+def _not_whole(ops: Sequence[Op]) -> str:
+    """Return why a history does not tell how its run ended, "" if it does: the logs are read at the end."""
+    if not ops:
+        return "no line"
+    if broken := next((event.error for _, event in events_of(ops, LineUnreadable)), ""):
+        return broken
+    if broken := next((each.sentence for each in breaks_in(ops)), ""):
+        return broken.removesuffix(".")
+    return "" if any(events_of(ops, Done)) else f"no end after {len(ops)} lines: it was cut short"
 
 
 def _name(suite: Suite) -> str:

@@ -22,6 +22,7 @@ from harness.cli.check_output import json_text, print_text
 from harness.java import find_java
 from harness.model import EXIT_CODES, UsageError
 from harness.report.console import console as make_console
+from harness.report.text import plural
 from harness.suite.again import Change
 from harness.suite.options import configure_spark, folder, spark_options
 from harness.suite.recheck import CheckedSuite, recheck
@@ -106,6 +107,20 @@ def _checked(spark: SparkWorker, stored: Stored) -> list[CheckedSuite]:
     """Judge the runs on Spark; progress is on stderr, so that stdout has only what was found."""
     total = sum(not each.problem for suite in stored.suites for each in suite.runs)
     console = make_console(stderr=True)
+    checked = 0
+
+    def say(text: str) -> None:
+        if not console.is_terminal:
+            console.print(text, highlight=False, markup=False)
+
+    def done(runs: int) -> None:
+        nonlocal checked
+        checked += runs
+        progress.advance(task, runs)
+        say(f"checked {checked:,} of {plural(total, 'run')}")
+
+    suites = plural(len(stored.suites), "suite")
+    say(f"checking {plural(total, 'run')} of {suites}; Spark starts first, which takes some seconds")
     bar = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
@@ -114,7 +129,7 @@ def _checked(spark: SparkWorker, stored: Stored) -> list[CheckedSuite]:
     )
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("checking on Spark", total=total)
-        return recheck(spark, stored, lambda runs: progress.advance(task, runs))
+        return recheck(spark, stored, done)
 
 
 def _code(checked: Sequence[CheckedSuite], problems: Sequence[str]) -> int:

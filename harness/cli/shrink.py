@@ -8,6 +8,7 @@ printed and written as a scenario, with what is expected of it under each protoc
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Final
 
@@ -90,9 +91,9 @@ def _read(arguments: argparse.Namespace) -> tuple[Source, Path]:
     check_distinct(rules, "option --rule")
     source = read_source(arguments.file, protocol=arguments.protocol, rules=rules, seed=arguments.seed)
     output = arguments.output or Run(path=source.folder).shrunk
-    if output.exists() or output.is_symlink():
+    if os.path.lexists(output):
         raise UsageError(f"{output}: already there; expected a new name (--output)")
-    if not output.parent.is_dir():
+    if not os.path.isdir(output.parent):
         raise UsageError(f"{output}: no such folder; expected a file in one that exists (--output)")
     return source, output
 

@@ -19,13 +19,15 @@ from typing import Any, Final
 import pandas as pd
 from rich.console import Console
 
-from checkers.measures.folders import find_folders
+from checkers.measures.folders import Folders, find_folders
 from checkers.measures.schema import FOLDER, SCHEMA_FILE, VERSION
+from checkers.measures.stored import untabled_rows
 from checkers.spark.options import SparkOptions
 from harness.model import EXIT_CODES, UsageError
 from harness.report.console import console as make_console
 from harness.report.summary_page import build_summary, headline
 from harness.report.summary_table import TITLES, records_of, render_summary
+from harness.suite.described import describe
 from harness.suite.interrupts import INTERRUPTS
 from harness.suite.options import configure_spark, spark_options
 
@@ -63,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     spark = spark_options(arguments)
     found = find_folders(arguments.results)
     out = arguments.out or _default(arguments.results)
-    console.print(f"{found.runs:,} runs in {len(found.suites):,} suites", highlight=False)
+    suites = len(found.suites) + len(found.untabled)
+    console.print(f"{found.runs:,} runs in {suites:,} suites", highlight=False)
     with _fresh(out) as partial:
         frames = _summarize(found, partial, console, spark)
         build_summary(frames, partial / PAGE)
@@ -71,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_CODES["unknown" if len(frames["unreadable"]) else "valid"]
 
 
-def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> Mapping[str, pd.DataFrame]:
+def _summarize(found: Folders, out: Path, console: Console, spark: SparkOptions) -> Mapping[str, pd.DataFrame]:
     # Imported here: a wrong use need not wait for Spark.
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
@@ -90,17 +93,26 @@ def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> 
                 console.print(text, highlight=False)
 
         def ask(session: Any) -> Mapping[str, pd.DataFrame]:
-            data = write_data_set(session, found, out, step)
+            if found.untabled:
+                step(f"reading what the runs of {len(found.untabled):,} folders without a table say")
+            data = write_data_set(session, found, out, step, [*_untabled(found)])
             step("adding up")
             return aggregates(read_data_set(session, data))
 
         try:
             return with_spark(ask, spark, large=bool(found.large))
         except (PySparkException, Py4JError) as error:
-            places = ", ".join(sorted(map(str, {*found.suites, *found.chosen}))[:3])
+            places = ", ".join(sorted(map(str, {*found.suites, *found.untabled, *found.chosen}))[:3])
             raise UsageError(
                 f"Spark, in {places}: {said(error)}; expected stored runs that it can read; nothing was written"
             ) from error
+
+
+def _untabled(found: Folders) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of what searches, nights and killed commands left without a table."""
+    for folder, runs in found.untabled.items():
+        described = describe(folder, runs)
+        yield from untabled_rows(str(folder), described.suite, described.unread)
 
 
 def _print(frames: Mapping[str, pd.DataFrame], out: Path, arguments: argparse.Namespace, console: Console) -> None:
@@ -133,7 +145,7 @@ def _fresh(out: Path) -> Iterator[Path]:
     Raises:
         UsageError: there is something at `out` that is no summary, or it cannot be written.
     """
-    if os.path.lexists(out) and not (out / FOLDER / SCHEMA_FILE).is_file():
+    if os.path.lexists(out) and not os.path.isfile(out / FOLDER / SCHEMA_FILE):
         raise UsageError(f"{out}: already there, and no summary; expected a new name (--out), or move it away")
     partial = out.with_name(f".{out.name}-{os.getpid()}")
     try:

@@ -58,6 +58,7 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "something is *unreadable*, and nothing that was read differs. `check`: a run is unknown that was not stored "
     "as that, or something cannot be read; every other verdict is as stored; with `--jepsen`, a line "
     "cannot be used, or Jepsen's checker would throw. `summary`: something could not be read. "
+    "`agree`: no run is in both suites, or a history is not whole, and no run that was compared differs. "
     "`clean`: an image could not be removed. `shrink`: the "
     "schedule shows no violation in the simulator. `nightly`: something is unknown, or could not be run; "
     "with `--strict`, a line was left out; without it, all plays or all canaries were.",

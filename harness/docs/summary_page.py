@@ -65,11 +65,17 @@ def summary() -> str:
         "Faults are aimed at the moments that matter, and a run has little else: a share is to be compared with "
         "that of another protocol under the same schedules, and says nothing about a cluster in production.",
         "## What cannot be read",
-        "A suite's table that is missing or cut, a history that is missing, torn, or has a line that is no op, "
+        "A suite's table that is damaged, a folder that cannot be listed, "
+        "a history that is missing, torn, or has a line that is no op, "
         "and damaged tables of a large run are each one row of `unreadable` with the reason. "
         "They end nothing. Such a run has the outcome `unreadable`, whatever its stored verdict, and is never "
         "valid; the exit code is then 3. "
         "The runs of a suite whose table cannot be read are not counted one by one.",
+        "## Runs without a table",
+        "A search, chaos seed by seed, a comparison and a night keep runs one by one and write no suite.json. "
+        "Such a run counts with what its history and its anomalies.json say: what was played, and what was found "
+        "when it was judged; how long it took is not known. Its folder began when its name, or that of the night, "
+        "says. A run that was never judged, as in a suite whose command was killed, is a row of `unreadable`.",
         "## Tables",
         "The terminal shows the columns for which it is wide enough, and names the others; the page has all. "
         "`--csv TABLE` prints one of these, `--json` all.",

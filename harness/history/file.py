@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from harness.events import Event, LineUnreadable
+from harness.input_file import at_once
 from harness.model import HistoryError, Op, OpType, Source
 from harness.shortage import shortage_of
 
@@ -195,8 +197,14 @@ def history_ops(path: Path) -> Iterator[Op]:
 
     A line that is no op reads as one: `unreadable` of the collector, which makes this run unknown and no other.
     Indexes are returned as they are; checkers/facts/sequence.py judges them.
+
+    Raises:
+        OSError: the file is missing, or may not be read.
+        HistoryError: it is no regular file: a FIFO could be waited for without end.
     """
-    with path.open("rb") as lines:
+    with open(path, "rb", opener=at_once) as lines:
+        if not stat.S_ISREG(os.fstat(lines.fileno()).st_mode):
+            raise HistoryError(f"{path}: not a regular file; expected a run's history")
         yield from ops_in(lines, str(path))
 
 

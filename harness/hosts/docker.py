@@ -25,7 +25,7 @@ from harness.ability import Ability
 from harness.cleanup import engine
 from harness.cleanup.ledger import runs_dir
 from harness.clocks import Which
-from harness.hosts import faketime, images, shaping
+from harness.hosts import faketime, image_build, shaping
 from harness.hosts.container import CONF, FAKETIME, LIBRARY, NodeContainer, Shape, faketime_mount
 from harness.hosts.disks import Owner
 from harness.hosts.engine_watch import EngineWatch
@@ -79,7 +79,7 @@ class DockerHost(NodesHost[NodeContainer]):
         super().__init__("docker", run_dir, power_tier=power_tier, drain=drain)
         self._client: Any = None
         self._watch: EngineWatch | None = None
-        self._images: images.Images | None = None
+        self._images: image_build.Images | None = None
         self._network = ""
         self._gateway = ""
         self._free: list[str] = []
@@ -94,7 +94,7 @@ class DockerHost(NodesHost[NodeContainer]):
         """Connect to the engine, build missing images, reap killed runs, check the machine, make the network."""
         self._client = engine.connect()
         with engine.answering("build the images"):
-            self._images = images.ensure(self._client)
+            self._images = image_build.ensure(self._client)
         self._site.open()
         self.power_tier = self._site.power_tier
         self._watch = EngineWatch(self._client, self._label)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from harness.cleanup import engine
-from harness.hosts import images
+from harness.hosts import image_build
 
-_TAG: Final = re.compile(rf"fencepost-({'|'.join(images.STAGES)}):[0-9a-f]{{16}}")
+_TAG: Final = re.compile(rf"fencepost-({'|'.join(image_build.STAGES)}):[0-9a-f]{{16}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ def find(client: Any) -> list[OldImage]:
         UsageError: The engine does not answer, or has no base image, on which today's tags depend.
     """
     with engine.answering("look for images of other builds"):
-        today = images.today(client)
+        today = image_build.today(client)
         users = _users(client)
         found = [
             OldImage(tag=tag, size=each["Size"], created_s=each["Created"], kept=_why_kept(each, users))
-            for each in client.api.images(filters={"label": images.STAGE_LABEL})
+            for each in client.api.images(filters={"label": image_build.STAGE_LABEL})
             for tag in each["RepoTags"] or ()
             if tag not in (today.broker, today.zookeeper) and _is_ours(tag, each["Labels"] or {})
         ]
@@ -67,13 +67,13 @@ def remove(client: Any, old: OldImage) -> str:
 
 def _is_ours(tag: str, labels: dict[str, str]) -> bool:
     match = _TAG.fullmatch(tag)
-    return match is not None and labels.get(images.STAGE_LABEL) == match[1]
+    return match is not None and labels.get(image_build.STAGE_LABEL) == match[1]
 
 
 def _why_kept(image: dict[str, Any], users: dict[str, list[str]]) -> str:
     if names := users.get(image["Id"]):
         return f"used by {', '.join(sorted(names))}"
-    if image["Labels"].get(images.OWNER_LABEL) != images.owner():
+    if image["Labels"].get(image_build.OWNER_LABEL) != image_build.owner():
         return "built by another user, or under another state folder"
     return ""
 

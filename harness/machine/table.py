@@ -78,11 +78,11 @@ def _docker() -> str:
     if why := extras.lacks("docker"):
         return why
     from harness.cleanup import engine
-    from harness.hosts import images
+    from harness.hosts import image_build
 
     try:
         with closing(engine.connect()) as client:
-            images.ensure(client)
+            image_build.ensure(client)
     except UsageError as error:
         return str(error)
     return ""

@@ -16,6 +16,7 @@ from harness.report import svg
 from harness.report.page import environment, write_page
 from harness.report.summary_plots import pairs
 from harness.run.result import RunResult
+from harness.version import build
 
 _MINUTE_S: Final = 60
 _WIDTH_PX: Final = 900.0
@@ -89,6 +90,7 @@ def build_chaos_page(run: LongRun, out: Path) -> Path:
         .get_template("chaos.html.j2")
         .render(
             run=run,
+            build=build(),
             verdict=run.result.verdict.name.lower(),
             kinds=Counter(anomaly.kind.value for anomaly in run.result.anomalies).most_common(),
             plot=plot(run, minutes),

@@ -24,6 +24,7 @@ from harness.report.summary_plots import Distribution, distributions, pairs, sta
 from harness.report.summary_table import OUTCOMES, TITLES, columns_of, kept, records_of, share_of
 from harness.report.text import plural
 from harness.run.result import Status
+from harness.version import build
 
 Frames = Mapping[str, pd.DataFrame]
 Row = Mapping[str, Any]
@@ -70,6 +71,7 @@ def build_summary(frames: Frames, out: Path) -> Path:
         .get_template("summary.html.j2")
         .render(
             headline=headline(totals),
+            build=build(),
             totals=totals,
             plural=plural,
             outcomes=_OUTCOME_CSS,

@@ -186,8 +186,8 @@ def point(link: Path, name: str) -> None:
 
 def check_results(results: Path) -> None:
     """Raise UsageError if a suite could not be stored there, without making anything: long searches store last."""
-    there = next(path for path in (results, *results.absolute().parents) if path.exists() or path.is_symlink())
-    if not there.is_dir():
+    there = next(path for path in (results, *results.absolute().parents) if os.path.lexists(path))
+    if not os.path.isdir(there):
         problem = "Not a directory"
     elif not os.access(there, os.W_OK | os.X_OK):
         problem = "Permission denied"

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from checkers.facts.view import setup_of
 from checkers.judge import Conclusion, conclude, failure_in, with_failure
 from checkers.verdict import Records, records_of
+from harness.events import Setup
 from harness.model import Anomaly, HistoryError, Op, PartOps, Source
 from harness.run.result import Status
 from harness.run.spec import NO_VIOLATION
@@ -72,6 +73,8 @@ class Again:
     def change(self) -> Change:
         """How it compares; nothing that cannot be read is the same."""
         before, now = self.before, self.now
+        if self.stored.doubt:
+            return Change.UNKNOWN
         if before is None:
             same = now.status is Status.AS_EXPECTED
         else:
@@ -79,7 +82,7 @@ class Again:
             same = told and not self.appeared and not self.gone
         if not same and now.status is not Status.UNKNOWN:
             return Change.DIFFERENT
-        return Change.SAME if same and not self.stored.doubt else Change.UNKNOWN
+        return Change.SAME if same else Change.UNKNOWN
 
 
 def compared(stored: StoredRun, found: Sequence[Anomaly]) -> Again:
@@ -90,7 +93,7 @@ def compared(stored: StoredRun, found: Sequence[Anomaly]) -> Again:
         stored: the run, with what is stored of its verdict.
         found: what the checkers find in its history.
     """
-    history = _History(stored)
+    history = RunHistory(stored)
     before = stored.anomalies or ()
     if failure_in(before):
         found = with_failure(before, found, ended=history.ended)
@@ -100,7 +103,7 @@ def compared(stored: StoredRun, found: Sequence[Anomaly]) -> Again:
         stored=stored,
         expected=expected,
         before=_before(stored, expected, history),
-        now=_concluded(expected, found, history),
+        now=concluded(expected, found, history),
         anomalies=tuple(found),
         appeared=appeared,
         gone=gone,
@@ -131,21 +134,22 @@ def _key(anomaly: Anomaly) -> _Key:
     return (anomaly.kind, anomaly.topic, anomaly.partition, anomaly.ranges, nodes, anomaly.epoch)
 
 
-def _before(stored: StoredRun, expected: str, history: _History) -> Conclusion | None:
+def _before(stored: StoredRun, expected: str, history: RunHistory) -> Conclusion | None:
     if stored.result:
         result = stored.result
         return Conclusion(found=result.found, status=result.status, reason=result.reason, verdict=result.verdict)
-    return None if stored.anomalies is None else _concluded(expected, stored.anomalies, history)
+    return None if stored.anomalies is None else concluded(expected, stored.anomalies, history)
 
 
-def _concluded(expected: str, anomalies: Sequence[Anomaly], history: _History) -> Conclusion:
+def concluded(expected: str, anomalies: Sequence[Anomaly], history: RunHistory) -> Conclusion:
+    """Return what follows from a stored run's anomalies."""
     # Most runs have nothing that is named after records, and their histories need not be read again.
     named = expected not in _NAMELESS or any(each.kind in ABOUT_OFFSETS for each in anomalies)
     return conclude(expected, anomalies, history.records if named else {})
 
 
-class _History:
-    """What a run's history says beside what its checkers find, read when it is asked for."""
+class RunHistory:
+    """What a stored run's history says beside what its checkers find, read when it is asked for."""
 
     def __init__(self, stored: StoredRun) -> None:
         self._stored = stored
@@ -162,9 +166,14 @@ class _History:
         return records_of(self._ops)
 
     @property
+    def setup(self) -> Setup | None:
+        """What was played, None if no line says so."""
+        return setup_of(self._ops)
+
+    @property
     def expected(self) -> str:
         """The outcome that the scenario's file expects; NO_VIOLATION of a random run, or if there is none."""
-        setup = setup_of(self._ops)
+        setup = self.setup
         path = SCENARIOS / f"{setup.scenario}.txt" if setup else SCENARIOS
         if setup is None or setup.random or path not in SCENARIOS.glob("*.txt"):
             return NO_VIOLATION

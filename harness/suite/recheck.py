@@ -7,6 +7,7 @@ are judged in this process, by the same rules; larger ones are unknown.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,7 +66,7 @@ def batches(runs: Iterable[Run]) -> Iterator[list[Run]]:
     size = 0
     for run in runs:
         # What is elsewhere is listed by Spark, and counted by number alone.
-        mine = 0 if run.uri else run.history.stat().st_size if run.history.exists() else BATCH_BYTES_MAX
+        mine = 0 if run.uri else run.history.stat().st_size if os.path.exists(run.history) else BATCH_BYTES_MAX
         if batch and (len(batch) >= BATCH_RUNS_MAX or size + mine > BATCH_BYTES_MAX):
             yield batch
             batch, size = [], 0

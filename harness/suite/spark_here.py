@@ -13,6 +13,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypeVar
 
 from pyspark.sql import SparkSession
@@ -80,11 +81,22 @@ def _processes() -> Iterator[None]:
         yield
     finally:
         with INTERRUPTS.shielded():
-            # What PySpark says of a Java that has gone is no news.
-            logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+            _silence()
             for child in bearers(token, ourselves.start):
                 end(child)
             if before is None:
                 del os.environ[TOKEN_VARIABLE]
             else:
                 os.environ[TOKEN_VARIABLE] = before
+
+
+def _silence() -> None:
+    """Let no line say that Java has gone, which is no news: Py4J logs it by itself, and some of it as the root."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    root = logging.getLogger()
+    if _is_not_of_py4j not in root.filters:
+        root.addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from harness.input_file import why_unread
 from harness.model import Anomaly, UsageError
 from harness.run.folders import stored_folders
 from harness.run.result import RunResult
@@ -123,7 +124,10 @@ def find_stored(folders: Sequence[Path]) -> Stored:
             why = "; ".join([*finder.unlisted, *finder.problems]) or "no run there"
             raise UsageError(f"{folder}: {why}; {_EXPECTED}")
     suites = (_suite(path, finder.table(path), sorted(runs)) for path, runs in sorted(finder.chosen.items()))
-    return Stored(suites=tuple(suites), unlisted=tuple(finder.unlisted))
+    return Stored(
+        suites=tuple(suites),
+        unlisted=tuple(f"{each}; expected a folder that can be listed" for each in finder.unlisted),
+    )
 
 
 class _Finder:
@@ -173,7 +177,7 @@ class _Finder:
 
 def is_large(run: Run) -> bool:
     """Return True if a run is judged from its tables: it has many lines, or none at all."""
-    return not run.history.exists() or run.history.stat().st_size > LINES_MAX
+    return not os.path.exists(run.history) or run.history.stat().st_size > LINES_MAX
 
 
 def _real(folder: Path) -> Path:
@@ -182,7 +186,7 @@ def _real(folder: Path) -> Path:
         real = folder.resolve(strict=True)
     except (OSError, RuntimeError) as error:  # before Python 3.13, a loop of links is a RuntimeError
         raise UsageError(f"{folder}: {getattr(error, 'strerror', None) or error}; {_EXPECTED}") from error
-    if not real.is_dir():
+    if not os.path.isdir(real):
         raise UsageError(f"{folder}: Not a directory; {_EXPECTED}")
     return real
 
@@ -199,23 +203,21 @@ def _table(folder: SuiteDir) -> tuple[Suite | None, str]:
 def _suite(path: Path, table: tuple[Suite | None, str], runs: Sequence[Path]) -> StoredSuite:
     suite, problem = table
     results = {result.run: result for result in suite.results} if suite else {}
-    stored = tuple(_run(Run(path=run), results.get(run.name)) for run in runs)
+    stored = tuple(stored_run(Run(path=run), results.get(run.name)) for run in runs)
     return StoredSuite(folder=SuiteDir(path=path), suite=suite, runs=stored, problem=problem)
 
 
-def _run(run: Run, result: RunResult | None) -> StoredRun:
-    """Return a run with what is stored of its verdict."""
+def stored_run(run: Run, result: RunResult | None = None) -> StoredRun:
+    """Return a run with what is stored of its verdict: its result in a suite's table, if that has one."""
     anomalies, doubt = (result.anomalies, "") if result else _anomalies(run)
     return StoredRun(run=run, result=result, anomalies=anomalies, doubt=doubt, problem=_problem(run))
 
 
 def _problem(run: Run) -> str:
     """Return why there is nothing to judge: neither a history, nor tables without one."""
-    there = run.history if _is_there(run.history) else run.tables / MANIFEST
-    if there.is_file():
-        return ""
-    what = "not a regular file" if there.exists() else "No such file or directory"
-    return f"{run.history}: {what}; expected a run's history, or its tables beside it"
+    manifest = run.tables / MANIFEST
+    what = why_unread(manifest if _is_there(manifest) and not _is_there(run.history) else run.history)
+    return f"{run.history}: {what}; expected a run's history, or its tables beside it" if what else ""
 
 
 def _anomalies(run: Run) -> tuple[tuple[Anomaly, ...] | None, str]:

@@ -15,7 +15,7 @@ from harness.cleanup import chains, engine, mounts
 from harness.cleanup.ledger import Ledger, runs_dir
 from harness.cleanup.process import TOKEN_VARIABLE
 from harness.hosts.docker import HOME_LABEL, LABEL, _home
-from harness.hosts.images import ensure
+from harness.hosts.image_build import ensure
 from tests.cleanup.leftovers import SHARED, Leftovers
 from tests.needs import needs
 

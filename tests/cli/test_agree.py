@@ -28,7 +28,7 @@ def suite(folder: Path, *, log: Batches = LOG, found: Sequence[Anomaly] = (LOST,
     one = suite_of([of], seed=seed)
     (folder / of.run).mkdir(parents=True)
     one.write(folder / "suite.json")
-    ops = Story({"m1": ["m1.0", "m1.1"], "m2": ["m2.0"]}).log("A", log).ops
+    ops = Story({"m1": ["m1.0", "m1.1"], "m2": ["m2.0"]}).log("A", log).done().ops
     lines = "".join(op.to_json() + "\n" for op in ops)
     (folder / of.run / "history.jsonl").write_text(lines, encoding="utf-8")
     return folder
@@ -134,7 +134,7 @@ def test_wrong_use_is_an_error_that_says_what_to_do(tmp_path: Path, capsys: pyte
 
 @pytest.mark.parametrize(("broken", "why"), [
     (b"\x80\x04\x95\n\0\n", "history.jsonl: line 1: "),
-    (b"", "history.jsonl: no line; expected a run's history"),
+    (b"", "history.jsonl: no line; expected a run's whole history"),
     (None, "history.jsonl: No such file or directory; expected a run's history"),
 ])  # fmt: skip
 def test_run_whose_history_cannot_be_read_is_not_compared_and_the_rest_is(

@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from harness.cli.main import main
-from harness.hosts import images
+from harness.hosts import image_build
 from tests.kept import exhaustive
 from tests.stub_engine import StubEngine, serving
 
@@ -27,7 +27,7 @@ STRANGERS = ("broker:00000000000000d1", "fencepost-broker:00000000000000d2", "fe
 
 def image(number: int, stage: str = "broker", owner: str = "", created: int = 0) -> dict[str, Any]:
     """Return what an engine lists of an image, which our user has built unless it says otherwise."""
-    labels = {images.STAGE_LABEL: stage, images.OWNER_LABEL: owner or images.owner()}
+    labels = {image_build.STAGE_LABEL: stage, image_build.OWNER_LABEL: owner or image_build.owner()}
     return {"Id": f"sha256:{number}", "Labels": labels, "Created": created, "Size": 177_000_000}
 
 
@@ -36,8 +36,8 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StubEngi
     """An engine with images of every kind; those of today's sources are there."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("FENCEPOST_BASE", raising=False)
-    found = StubEngine(images={images.OWN_BASE: {**image(1), "Labels": None}})
-    today = [images._tag(stage, "sha256:1") for stage in images.STAGES]
+    found = StubEngine(images={image_build.OWN_BASE: {**image(1), "Labels": None}})
+    today = [image_build._tag(stage, "sha256:1") for stage in image_build.STAGES]
     for number, tag in enumerate((*today, *STRANGERS, OLD, USED), start=2):
         found.images[tag] = image(number, "zookeeper" if "zookeeper" in tag else "broker", created=number)
     found.images[STRANGERS[1]]["Labels"] = {}
@@ -111,7 +111,7 @@ def test_image_that_is_used_meanwhile_is_told_and_the_others_are_removed(
 def test_without_the_base_image_nothing_is_taken_for_old(
     engine: StubEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    del engine.images[images.OWN_BASE]
+    del engine.images[image_build.OWN_BASE]
     assert 2 == main(["clean", "--yes"])
     assert "not here, and today's tags depend on it; expected it; `python -m harness" in capsys.readouterr().err
     assert [] == engine.removed
@@ -129,7 +129,7 @@ def test_real_engine_removes_an_image_of_another_build_unless_a_container_uses_i
     dockerfile = b'FROM scratch\nARG NUMBER\nLABEL number=${NUMBER}\nCMD ["/none"]\n'
     tags = [f"fencepost-broker:00000000000000f{number}" for number in (1, 2)]
     before = {tag for each in client.api.images() for tag in each["RepoTags"] or ()} - set(tags)
-    labels = {images.STAGE_LABEL: "broker", images.OWNER_LABEL: images.owner()}
+    labels = {image_build.STAGE_LABEL: "broker", image_build.OWNER_LABEL: image_build.owner()}
     container = None
     try:
         for tag in tags:
@@ -153,6 +153,6 @@ def test_real_engine_removes_an_image_of_another_build_unless_a_container_uses_i
     finally:
         if container is not None:
             container.remove()
-        for each in client.api.images(filters={"label": f"{images.OWNER_LABEL}={images.owner()}"}):
+        for each in client.api.images(filters={"label": f"{image_build.OWNER_LABEL}={image_build.owner()}"}):
             client.images.remove(each["Id"], force=True)
         client.close()

@@ -19,11 +19,14 @@ from tests.package import building
 from tests.package.test_elsewhere import make_decoys
 
 LINES_SHOWN: Final = 6
+# The runs that commands after them are given.
+OF_RUNS: Final = ("kip101-1-hw", "kip101-2-hw")
 # A command, and the code with which it ends; the first in a new environment without any extra.
 COMMANDS: Final[tuple[tuple[str, int], ...]] = (
     ("fencepost --version", 0),
     ("fencepost scenarios kip101-1", 0),
     ("fencepost test-kip101 --scenario kip101-1 --protocol hw --protocol kip101 --seed 7", 0),
+    ("fencepost test-kip101 --scenario kip101-2 --protocol hw --seed 7", 0),
     ("fencepost play --host sim --scenario kip101-3 --seed 7", 0),
     ("fencepost run --host sim --protocol kip380 --seed 0 --seeds 20", 0),
     ("fencepost run --host sim --protocol hw --seed 0 --seeds 3 --no-shrink", 4),
@@ -33,6 +36,7 @@ COMMANDS: Final[tuple[tuple[str, int], ...]] = (
     ("fencepost summary results", 0),
     ("fencepost lineage {data}", 4),
     ("fencepost agree results/latest results/latest", 0),
+    ("python -m harness.hosts.images", 2),
     ("fencepost kafka list", 0),
     ("fencepost nightly --minutes 1 --host sim --seed 1", 0),
     ("fencepost clean", 2),
@@ -65,9 +69,10 @@ def _run(words: Sequence[str], folder: Path) -> None:
 
 
 def _play(line: str, code: int, environment: Path, elsewhere: Path) -> bool:
-    # Of a command before: the run of a scenario that lost records, and its replicas' logs, which ended apart.
-    run = next(iter(sorted(elsewhere.glob("results/2*/kip101-1-hw"))), elsewhere)
-    data = " ".join(sorted(map(str, run.glob("logs/*-data"))))
+    # Of commands before: a run that lost records, and the logs of one whose replicas end apart (KIP-101,
+    # Scenario 2); those of Scenario 1 agree, since both replicas lack what was lost.
+    run, apart = (next(iter(sorted(elsewhere.glob(f"results/2*/{name}"))), elsewhere) for name in OF_RUNS)
+    data = " ".join(sorted(map(str, apart.glob("logs/*-data"))))
     print(f"\n$ {line}", flush=True)
     path = f"{environment / 'bin'}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

@@ -11,9 +11,11 @@ import pytest
 
 from harness.cleanup.undo import UNDO
 from harness.extras import EXTRAS, lacks, remedy
+from harness.hosts import images
 from harness.hosts.faulty import LIBRARY, missing
 from harness.model import UsageError
 from harness.workload.plan import Clients, ConsumerPlan, Library, Place
+from tests.package import sources
 from workloads.clients.libraries import MODULES, lacking, stack_of
 
 # Hides every package of an extra, then runs one command after the other: [exit code, what it said].
@@ -102,3 +104,22 @@ def test_what_a_dead_run_left_in_docker_does_not_stop_a_run_that_has_no_docker(
     monkeypatch.setitem(sys.modules, "docker", None)
     problem = UNDO[kind]({"name": "fencepost-x-A", "label": "fencepost.run=x"})
     assert f"{kind}s fencepost-x-A: no Python package docker; expected it installed; {remedy('docker')}" == problem
+
+
+def test_programs_of_the_package_import_no_extra_before_they_run() -> None:
+    """`python -m harness.hosts.images` was a traceback without the extra docker."""
+    tops = {module for packages in EXTRAS.values() for module in packages}
+    programs = {name for name, module in sources.modules().items() if "__main__" in module.words}
+    assert {"harness.hosts.images", "harness.cli.main", "harness.java"} <= programs
+    assert set() == programs & sources.needing(tops)
+
+
+def test_images_are_not_built_without_the_extra_and_a_line_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "docker", None)
+    assert 2 == images.main([])
+    assert (
+        f"harness.hosts.images: images: no Python package docker; expected it installed; "
+        f"{remedy('docker')}\n" == capsys.readouterr().err
+    )

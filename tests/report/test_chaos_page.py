@@ -7,6 +7,7 @@ from pathlib import Path
 from harness.model import Anomaly, Kind, Verdict
 from harness.report.chaos_page import LongRun, build_chaos_page, minutes_of
 from harness.run.result import Activity
+from harness.version import build
 from tests.report.pages import Page, problems_of
 from tests.report.samples import sample_result
 
@@ -38,6 +39,7 @@ def test_page_has_the_verdict_every_minute_every_fault_and_the_commands(tmp_path
         again=[("fencepost run --seed 1", "The seed."), ("fencepost run --schedule x.txt", "The steps.")],
     )
     page = Page(build_chaos_page(run, tmp_path / "chaos.html").read_text(encoding="utf-8"))
+    assert f"Written by {build()}." in page.text
     for text in (
         "invalid",
         "2 lost",

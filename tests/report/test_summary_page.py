@@ -15,6 +15,7 @@ from rich.console import Console
 from harness.report.summary_page import build_summary, headline
 from harness.report.summary_plots import Distribution, distributions, pairs, stacked
 from harness.report.summary_table import OUTCOMES, render_summary
+from harness.version import build
 from tests.report.pages import Page, problems_of
 
 HOSTILE = "</title></svg><script>alert('x')</script>\"'&\x00\x1b http://evil.example"
@@ -200,3 +201,7 @@ def test_columns_for_which_there_is_no_room_are_named(tmp_path: Path) -> None:
     assert "--csv protocols" in narrow
     # A column in which all is zero says nothing.
     assert "never ended" not in wide
+
+
+def test_page_names_the_build_that_wrote_it(tmp_path: Path) -> None:
+    assert f"Written by {build()}." in _page(tmp_path).text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -92,3 +93,16 @@ def test_interrupt_ends_spark_in_the_middle_of_its_work(spark: FakeSpark) -> Non
     with pytest.raises(KeyboardInterrupt):
         with_spark(works, LOCAL)
     assert spark.is_gone()
+
+
+def test_what_py4j_says_as_the_root_logger_of_a_java_that_has_gone_is_not_printed() -> None:
+    """`summary` ended with a traceback of "Exception while sending command" under its tables, logged as root."""
+    spark_here._silence()
+    root = logging.getLogger()
+    try:
+        for path, shown in (("/x/py4j/java_gateway.py", False), ("/x/ours/java_gateway.py", True)):
+            record = logging.LogRecord("root", logging.ERROR, path, 1, "sending", None, None)
+            assert shown is bool(root.filter(record))
+    finally:
+        root.removeFilter(spark_here._is_not_of_py4j)
+        logging.getLogger("py4j").setLevel(logging.NOTSET)

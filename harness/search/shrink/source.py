@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Final
 
 from harness import limits
 from harness.events import Setup
+from harness.input_file import open_file
 from harness.model import HistoryError, Op, UsageError
 from harness.run.spec import ALIKE, BROKER
 from harness.run.store import Run
@@ -59,7 +62,7 @@ def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], see
     setup = _setup_of(history) if history is not None else None
     if setup is None:
         scenario = read_scenario(path)
-    elif path.is_dir() or path == history:
+    elif os.path.isdir(path) or path == history:
         scenario = _schedule_of(setup, str(history))
     else:
         scenario = read_scenario(path)
@@ -74,7 +77,7 @@ def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], see
     named, values = _rules(protocol, rules, setup)
     return Source(
         scenario=scenario.under(Variant(protocol=named).names(values)),
-        folder=path if path.is_dir() else path.parent,
+        folder=path if os.path.isdir(path) else path.parent,
         protocol=named,
         rules=values,
         seed=seed,
@@ -94,23 +97,23 @@ def _rules(protocol: str | None, rules: tuple[str, ...], setup: Setup | None) ->
 
 def _history_of(path: Path) -> Path | None:
     """Return the history that belongs to a path, None if there is none."""
-    if path.is_dir():
-        if not (path / HISTORY).exists():
-            raise UsageError(f"{path}: no {HISTORY} there; expected a run's folder, its history or a schedule")
+    if os.path.isdir(path):
+        if not os.path.lexists(path / HISTORY):
+            why = "" if os.access(path, os.R_OK | os.X_OK) else f"{os.strerror(errno.EACCES)}; "
+            raise UsageError(
+                f"{path}: {why}no {HISTORY} there; expected a run's folder, its history or a schedule"
+            )
         return path / HISTORY
     if path.suffix == Path(HISTORY).suffix:
         return path
     beside = path.parent / HISTORY
-    return beside if path.name == Run(path=path.parent).schedule.name and beside.exists() else None
+    return beside if path.name == Run(path=path.parent).schedule.name and os.path.exists(beside) else None
 
 
 def _setup_of(path: Path) -> Setup:
     """Return the first event of a history; the rest of it is not read."""
-    try:
-        with path.open("rb") as file:
-            line = file.readline(limits.SCENARIO_BYTES_MAX)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; expected the history of a run") from error
+    with open_file(path, "the history of a run") as file:
+        line = file.readline(limits.SCENARIO_BYTES_MAX)
     try:
         event = Op.from_json(line.decode("utf-8")).event
     except (HistoryError, UnicodeDecodeError) as error:

@@ -53,8 +53,19 @@ def test_long_history_is_measured_from_its_tables(results: Path) -> None:
     assert (0, 2) == (len(found.small), len(found.large))
 
 
-def test_what_cannot_be_opened_is_listed(results: Path) -> None:
+def test_runs_without_a_table_are_measured_and_their_suite_is_untabled(results: Path) -> None:
+    """A search keeps findings and writes no suite.json; its folder was unreadable."""
     (results / "one" / "suite.json").unlink()
+    found = find_folders([results])
+    assert ([results / "two"], [results / "one"]) == (found.suites, [*found.untabled])
+    assert ["kip101-1-hw", "kip101-1-kip101"] == [run.name for run in found.untabled[results / "one"]]
+    assert (4, []) == (len(found.small), found.unreadable)
+    found = find_folders([results / "one" / "kip101-1-hw"])
+    assert [["kip101-1-hw"]] == [[run.name for run in runs] for runs in found.untabled.values()]
+
+
+def test_what_cannot_be_opened_is_listed(results: Path) -> None:
+    (results / "one" / "suite.json").write_bytes(b"")
     two = results / "two"
     (two / "kip101-1-hw" / "history.jsonl").write_bytes(b"")
     os.remove(two / "kip101-1-kip101" / "history.jsonl")
@@ -62,7 +73,7 @@ def test_what_cannot_be_opened_is_listed(results: Path) -> None:
     found = find_folders([results])
     assert [two] == found.suites
     assert [
-        (results / "one", None, "suite.json: No such file or directory; expected the table of a suite that ended"),
+        (results / "one", None, "suite.json: empty; expected the table of a suite that ended"),
         (two, "kip101-1-hw", "history.jsonl: empty; expected a run's history"),
         (two, "kip101-1-kip101", "history.jsonl: not a regular file; expected a run's history"),
     ] == found.unreadable

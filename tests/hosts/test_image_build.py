@@ -9,7 +9,7 @@ import pytest
 from docker.errors import APIError
 
 from harness.cleanup.engine import connect
-from harness.hosts import contents, images
+from harness.hosts import contents, image_build
 from harness.model import UsageError
 from tests.kept import exhaustive
 
@@ -19,47 +19,47 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A minimal project folder, which replaces the real one."""
     (tmp_path / "targets" / "broker").mkdir(parents=True)
     (tmp_path / "harness" / "hosts").mkdir(parents=True)
-    for name in (images.DOCKERFILE, *contents.SOURCES["broker"][:-1], "targets/broker/main.py"):
+    for name in (image_build.DOCKERFILE, *contents.SOURCES["broker"][:-1], "targets/broker/main.py"):
         (tmp_path / name).write_text(f"# {name}\n")
     (tmp_path / contents.PINS).write_text(
         "kazoo==1\nkio==1\ncrc32c==1\ncramjam==1\ntyping-extensions==1\n# a Java\njdk4py==17\n"
     )
     monkeypatch.setattr(contents, "ROOT", tmp_path)
-    monkeypatch.setattr(images, "find_jars", lambda: ())
+    monkeypatch.setattr(image_build, "find_jars", lambda: ())
     return tmp_path
 
 
 @pytest.mark.parametrize(
-    "changed", [images.DOCKERFILE, "harness/model.py", "targets/broker/main.py", contents.PINS]
+    "changed", [image_build.DOCKERFILE, "harness/model.py", "targets/broker/main.py", contents.PINS]
 )
 def test_broker_image_is_another_when_what_it_is_made_of_changes(project: Path, changed: str) -> None:
-    before = images._tag("broker", "base")
-    assert before == images._tag("broker", "base")
+    before = image_build._tag("broker", "base")
+    assert before == image_build._tag("broker", "base")
     path = project / changed
     path.write_text(path.read_text().replace("==1", "==2") + "# changed\n")
-    assert before != images._tag("broker", "base")
+    assert before != image_build._tag("broker", "base")
 
 
 def test_zookeeper_image_stays_when_only_the_broker_changes(project: Path) -> None:
-    before = images._tag("zookeeper", "base")
+    before = image_build._tag("zookeeper", "base")
     (project / "targets" / "broker" / "main.py").write_text("# changed\n")
-    assert before == images._tag("zookeeper", "base")
-    assert before != images._tag("zookeeper", "another base")
+    assert before == image_build._tag("zookeeper", "base")
+    assert before != image_build._tag("zookeeper", "another base")
 
 
 def test_wheel_without_a_pin_is_told(project: Path) -> None:
     (project / contents.PINS).write_text("kazoo==1\n")
     with pytest.raises(UsageError, match="no pin for kio, crc32c, cramjam, typing_extensions"):
-        images._tag("broker", "base")
+        image_build._tag("broker", "base")
 
 
 def test_every_stage_has_the_label_by_which_its_images_are_found() -> None:
-    stages = (contents.ROOT / images.DOCKERFILE).read_text(encoding="utf-8").split("\nFROM ")[1:]
+    stages = (contents.ROOT / image_build.DOCKERFILE).read_text(encoding="utf-8").split("\nFROM ")[1:]
     assert ["broker-parts", "broker", "zookeeper-parts", "zookeeper"] == [
         stage.splitlines()[0].rpartition(" AS ")[2] for stage in stages
     ]
     for stage in stages:
-        assert ["ARG OWNER", f"LABEL {images.OWNER_LABEL}=${{OWNER}}"] == stage.splitlines()[1:3]
+        assert ["ARG OWNER", f"LABEL {image_build.OWNER_LABEL}=${{OWNER}}"] == stage.splitlines()[1:3]
 
 
 def test_unnamed_images_are_removed_by_label_alone_also_after_a_build_that_failed(
@@ -71,10 +71,10 @@ def test_unnamed_images_are_removed_by_label_alone_also_after_a_build_that_faile
     def fail(*_: Any) -> None:
         raise UsageError("image x: expected it to build")
 
-    monkeypatch.setattr(images, "_build", fail)
+    monkeypatch.setattr(image_build, "_build", fail)
     with pytest.raises(UsageError, match="expected it to build"):
-        images._build_all(engine, {"broker": "x"}, "base")
-    assert [{"dangling": True, "label": f"fencepost.built-by={images.owner()}"}] == engine.asked
+        image_build._build_all(engine, {"broker": "x"}, "base")
+    assert [{"dangling": True, "label": f"fencepost.built-by={image_build.owner()}"}] == engine.asked
     assert ["in-use", "left"] == engine.removals
 
 
@@ -85,7 +85,7 @@ def test_builds_under_another_state_folder_have_another_label(
     owners = set()
     for name in ("one", "two"):
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
-        owners.add(images.owner())
+        owners.add(image_build.owner())
     assert 2 == len(owners)
 
 
@@ -114,10 +114,10 @@ def test_build_leaves_no_image_without_a_name() -> None:
     """The state folder is this test's own, and so is the label: no stage is in the engine's cache."""
     client = connect()
     tag = "fencepost-broker:test-of-unnamed-images"
-    base = images._base(client, images.DEFAULT_BASE)
+    base = image_build._base(client, image_build.DEFAULT_BASE)
     try:
-        images._build_all(client, {"broker": tag}, base.id)
-        ours = {"dangling": True, "label": f"{images.OWNER_LABEL}={images.owner()}"}
+        image_build._build_all(client, {"broker": tag}, base.id)
+        ours = {"dangling": True, "label": f"{image_build.OWNER_LABEL}={image_build.owner()}"}
         assert [] == client.api.images(filters=ours)
     finally:
         client.images.remove(tag)
