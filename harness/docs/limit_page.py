@@ -6,7 +6,13 @@ from typing import Final
 
 from harness.docs import markdown
 from targets.broker.core.compaction import GROUP_FILES_MAX
-from targets.broker.core.state import ASK_OPS_MAX, ASKS_TOGETHER_MAX, DELETES_TOGETHER_MAX, WRITES_IN_FLIGHT_MAX
+from targets.broker.core.state import (
+    ASK_OPS_MAX,
+    ASKS_TOGETHER_MAX,
+    DELETES_TOGETHER_MAX,
+    FIRSTS_TOGETHER_MAX,
+    WRITES_IN_FLIGHT_MAX,
+)
 from targets.broker.files import KEPT_BACK
 from targets.broker.inbound import ITEMS_MAX, TURN_REQUESTS_MAX, WORK_MAX
 from targets.broker.limits import ROWS, Limits
@@ -52,6 +58,7 @@ def broker_limits() -> str:
                 ("records that are checked in a Produce; with more, a thread checks them", WORK_MAX),
                 ("entries of an answer; with more, a thread writes it", ITEMS_MAX),
                 ("operations on ZooKeeper that are sent at once", ASK_OPS_MAX),
+                ("new partitions that a controller begins, before other topics have a part", FIRSTS_TOGETHER_MAX),
                 ("decisions of a controller that are on their way to ZooKeeper", WRITES_IN_FLIGHT_MAX),
                 ("partitions that a follower asks for in one request", ASKS_TOGETHER_MAX),
                 ("nodes that are deleted together; a larger topic goes in parts", DELETES_TOGETHER_MAX),
