@@ -56,7 +56,7 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A broker whose registration was refused counts as registered if there is any under its id.",
         breaks="V3 E; KAFKA-6584: an older session's registration goes with that session",
-        edits=(("if isinstance(written, ZkDone) and isinstance(back, ZkNode):", "if isinstance(back, ZkNode):"),),
+        edits=(("if isinstance(written, ZkDone) and isinstance(own, ZkNode):", "if isinstance(own, ZkNode):"),),
     ),
     Mutant(
         name="fresh-by-its-creation",

@@ -38,7 +38,13 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A broker does not watch its registration: one that an operator deletes stays gone.",
         breaks="V3 E: who runs is registered, and what is not registered is dead to the controller",
-        edits=(("ZkExists(path=path, watch=True)", "ZkExists(path=path)"),),
+        edits=(
+            ("        ZkExists(path=path, watch=True),\n", "        ZkExists(path=path),\n"),
+            (
+                "AwaitRegistrationWatched(), ZkExists(path=path, watch=True)",
+                "AwaitRegistrationWatched(), ZkExists(path=path)",
+            ),
+        ),
         unreachable="no schedule deletes a registration of who runs: tests/simulator/test_foreign_writes.py does",
     ),
     # --- permanent paths -------------------------------------------------------------------------------------

@@ -6,7 +6,13 @@ from typing import Final
 
 from harness.docs import markdown
 from targets.broker.core.compaction import GROUP_FILES_MAX
-from targets.broker.core.state import ASK_OPS_MAX, ASKS_TOGETHER_MAX, DELETES_TOGETHER_MAX, WRITES_IN_FLIGHT_MAX
+from targets.broker.core.state import (
+    ASK_OPS_MAX,
+    ASKS_TOGETHER_MAX,
+    DELETES_TOGETHER_MAX,
+    FIRSTS_TOGETHER_MAX,
+    WRITES_IN_FLIGHT_MAX,
+)
 from targets.broker.files import KEPT_BACK
 from targets.broker.inbound import ITEMS_MAX, TURN_REQUESTS_MAX, WORK_MAX
 from targets.broker.limits import ROWS, Limits
@@ -14,6 +20,8 @@ from targets.broker.log import checkpoint
 from targets.broker.log.beneath import NAMES_MAX
 from targets.broker.log.discards import STEP_FILES
 from targets.broker.log.names import BASE_OFFSET_MAX
+from targets.broker.log.options import APPEND_FILES_MAX
+from targets.broker.log.together import THREADS_MAX
 
 _UNITS: Final = (("_bytes_max", "bytes"), ("_ms_max", "ms"))
 
@@ -50,17 +58,20 @@ def broker_limits() -> str:
                 ("records that are checked in a Produce; with more, a thread checks them", WORK_MAX),
                 ("entries of an answer; with more, a thread writes it", ITEMS_MAX),
                 ("operations on ZooKeeper that are sent at once", ASK_OPS_MAX),
+                ("new partitions that a controller begins, before other topics have a part", FIRSTS_TOGETHER_MAX),
                 ("decisions of a controller that are on their way to ZooKeeper", WRITES_IN_FLIGHT_MAX),
                 ("partitions that a follower asks for in one request", ASKS_TOGETHER_MAX),
                 ("nodes that are deleted together; a larger topic goes in parts", DELETES_TOGETHER_MAX),
                 ("files that a cleaning replaces by one", GROUP_FILES_MAX),
+                ("files that one append begins; the last takes what is left", APPEND_FILES_MAX),
             ),
         ),
         "A long poll waits without reading: an append looks at the sizes in the log's index, for those alone who "
         "wait for that partition. Who is woken together and reads the same place shares one read.",
-        "A thread unlinks the files of deleted logs, and those below a log's start "
-        f"({STEP_FILES} in a step), one after another. Still in the loop: files that are truncated, and each new "
-        "file waits until the one before it is durable, so that thousands of files of a few bytes take seconds.",
+        "A thread unlinks the files of deleted logs, of what was truncated, and those below a log's start "
+        f"({STEP_FILES} in a step), one after another. A truncation renames its files in the loop, which takes "
+        "some 20 microseconds for each. A new file has to wait until the one before it is durable. After a crash "
+        f"the first flush of a log is of all its files, {THREADS_MAX} at once.",
         *_data_directory(),
     )
 

@@ -291,7 +291,7 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             leaving.on_requests(core, results[0])
         case leaving.AwaitSuccession():  # it looks again after a while
             if results[0] is ZkError.NO_NODE:
-                membership.create_paths(core)
+                permanent_paths.create(core)
         case moves.AwaitTopicsToMove():
             moves.on_read(core, continuation, results)
         case moves.AwaitMovesNoted():
@@ -343,12 +343,10 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
                 membership.register(core) if starting else controller.read(core)
         case membership.AwaitRegistrationRead():
             membership.on_registration_read(core, *results)
-        case membership.AwaitOthersRead():
-            membership.on_others_read(core, continuation, results)
         case neighbours.AwaitNeighbourNames():
-            neighbours.on_names(core, results[0])
+            neighbours.on_look(core, results[0])
         case neighbours.AwaitNeighbours():
-            neighbours.on_read(core, continuation, results)
+            membership.on_neighbours_read(core, continuation, results)
         case membership.AwaitRegistrationWrite():
             membership.on_registration_written(core, continuation, results)
         case membership.AwaitRegistrationWatched():
@@ -481,7 +479,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
         case ("startup",):
             membership.read_topics_again(core)
         case ("paths",):
-            membership.create_paths(core)
+            permanent_paths.create(core)
         case ("configs",):
             topic_configs.read(core)
         case ("leave",):

@@ -39,6 +39,7 @@ from targets.broker.core.reading import (
     AwaitNodes,
     AwaitStates,
     AwaitWishesTaken,
+    leave_for_later,
     left_office,
     note_read,
     noting,
@@ -145,7 +146,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     doubted |= wishes.elections.keys()
     doubted |= {tp for tp, replicas in assignments.items() if not wishes.leaving.isdisjoint(replicas)}
     versions = {topic: (czxid, version) for topic, czxid, version in topics}
-    read = to_read(core, dict(live), assignments, versions, doubted)
+    read, others_wait = to_read(core, dict(live), assignments, versions, doubted)
     after = AwaitStates(
         office=continuation.office,
         live=live,
@@ -159,6 +160,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
         asked=asked,
         read=read,
         refused=tuple(tp for tp in read if tp in core.state.controller.refused),
+        others_wait=others_wait,
     )
     states = (ZkGet(path=leader_and_isr_path(tp)) for tp in read)
     below = (ZkChildren(path=partition_path(tp)) for tp in after.refused)
@@ -207,7 +209,11 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     assignments = dict(continuation.assignments)
     seen, states = controller.seen, controller.states
     first = not controller.in_office
+    controller.read_again |= leave_for_later(core, continuation) if first else continuation.others_wait
     controller.live, controller.unhandled, controller.in_office = live, {}, True
+    if continuation.others_wait and (changes.returned or changes.gone):
+        for tp in (tp for tp in assignments if tp not in seen):  # their turn comes when this is no news any more
+            bounces.note_unhandled(core, tp, changes, lost=False)
     command_queue.forget_dead(core)
     topic_ids = {topic: topic_id_of(core, czxid) for topic, czxid, _ in continuation.topics}
     _stop_deleted(core, assignments, topic_ids, dict(continuation.ids), continuation.unreadable)
@@ -283,6 +289,7 @@ def _maybe_assigned(controller: Controller, tp: TopicPartition, replicas: tuple[
 
 def _read_failed(core: Core) -> None:
     core.state.controller.reading = False
+    core.state.controller.tried_to_see.clear()
     core.after_ms(("controller-read",), core.config.controller_backoff_ms)
 
 

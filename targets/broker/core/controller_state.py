@@ -66,6 +66,8 @@ class Controller:
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
     seen: dict[TopicPartition, Seen] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    # Of the partitions that are not seen, those that have had their turn while others wait for theirs.
+    tried_to_see: set[TopicPartition] = field(default_factory=set)
     moves: dict[TopicPartition, Move] = field(default_factory=dict)  # the reassignments that are not over
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     # Of the partitions that were removed and added again their own ids, and how many their topics had before.

@@ -50,18 +50,16 @@ class AwaitRegistrationRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitOthersRead:
-    """The registrations of these other brokers are being read; `old` is what is under this broker's own id."""
-
-    brokers: tuple[int, ...]
-    old: ZkNode | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitRegistrationWrite:
-    """The registration is being written."""
+    """
+    The registration is being written; then it is read and watched, and the others are looked at once more.
+
+    Attributes:
+        others: the other brokers whose registrations were read before.
+    """
 
     taken_over: bool
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,16 +100,6 @@ def on_session(core: Core, session: int) -> None:
     for key in [key for key in core.state.timers if key[0] in _OF_A_SESSION]:
         core.state.timers.drop(key)
     office.resign(core)
-    create_paths(core)
-
-
-def create_paths(core: Core) -> None:
-    """
-    Create the permanent paths when a session begins, and again after a lost connection.
-
-    A watch may have made this broker the controller in between. It stays in office: /controller is its session's,
-    so no other broker can take over.
-    """
     permanent_paths.create(core)
 
 
@@ -150,6 +138,9 @@ def on_registration_read(core: Core, epoch: ZkResult, names: ZkResult, found: Zk
         return
     if found.owner == core.state.session:
         _registered(core, epoch, found, taken_over=False)  # the write whose answer was lost had happened
+        watch_registration(core)
+        neighbours.look(core)
+        _begin(core)
         return
     there = readable.read_registration(core, core.config.broker_id, found)
     other = None if there is None else there.node
@@ -167,41 +158,56 @@ def on_registration_read(core: Core, epoch: ZkResult, names: ZkResult, found: Zk
 def _look_at_others(core: Core, names: ZkResult, old: ZkNode | None) -> None:
     others = neighbours.others_of(core, names)
     if others:
-        reads = (ZkGet(path=broker_path(broker)) for broker in others)
-        core.ask(AwaitOthersRead(brokers=others, old=old), *reads)
+        neighbours.read(core, neighbours.AwaitNeighbours(brokers=others, is_before=True, old=old))
     else:
-        _write(core, old)
+        _write(core, old, others)
 
 
-def on_others_read(core: Core, continuation: AwaitOthersRead, results: tuple[ZkResult, ...]) -> None:
-    """Register, unless another broker has this one's address."""
-    if ZkError.LOST in results:
+def on_neighbours_read(
+    core: Core, continuation: neighbours.AwaitNeighbours, results: tuple[ZkResult, ...]
+) -> None:
+    """Register, or stay registered, unless another broker has this one's address."""
+    found = dict(zip(continuation.brokers, results, strict=True))
+    if not continuation.is_before:
+        neighbours.on_read(core, found)
+    elif ZkError.LOST in results:
         core.after_ms(("register",), core.config.register_backoff_ms)
-    elif not neighbours.is_refused(core, zip(continuation.brokers, results, strict=True)):
-        _write(core, continuation.old)
+    elif not neighbours.is_refused(core, found.items()):
+        _write(core, continuation.old, continuation.brokers)
 
 
-def _write(core: Core, old: ZkNode | None) -> None:
+def _write(core: Core, old: ZkNode | None, others: tuple[int, ...]) -> None:
     """Write the registration, in place of this node's own old one."""
     path = broker_path(core.config.broker_id)
     create = ZkCreate(path=path, data=encode_registration(core.config.registration), ephemeral=True)
     ops = (create,) if old is None else (ZkDelete(path=path, version=old.version), create)
-    # Read the registration back in the same pipeline: commands may come at once, and name its czxid.
-    back = ZkGet(path=CONTROLLER_EPOCH), ZkGet(path=path)
-    core.ask(AwaitRegistrationWrite(taken_over=old is not None), ZkMulti(ops=ops), *back)
+    core.ask(
+        AwaitRegistrationWrite(taken_over=old is not None, others=others),
+        ZkMulti(ops=ops),
+        ZkExists(path=path, watch=True),
+        ZkChildren(path=BROKER_IDS),
+        *neighbours.gets(others),
+        ZkGet(path=CONTROLLER_EPOCH),
+        # Read the registration back in the same pipeline: commands may come at once, and name its czxid.
+        ZkGet(path=path),
+    )
 
 
 def on_registration_written(
     core: Core, continuation: AwaitRegistrationWrite, results: tuple[ZkResult, ...]
 ) -> None:
     """Continue once registered; otherwise read the registration again."""
-    written, epoch, back = results
-    if isinstance(written, ZkDone) and isinstance(back, ZkNode):
-        _registered(core, epoch, back, taken_over=continuation.taken_over)
+    written, watched, names, *others, epoch, own = results
+    if isinstance(written, ZkDone) and isinstance(own, ZkNode):
+        _registered(core, epoch, own, taken_over=continuation.taken_over)
+        found = dict(zip(continuation.others, others, strict=True))
+        on_registration_watched(core, ZkError.LOST if watched is ZkError.LOST else own)
+        if core.state.registered and neighbours.on_look(core, names, found):
+            _begin(core)
     elif ZkError.LOST in results:
         core.after_ms(("register",), core.config.register_backoff_ms)
     elif written is ZkError.NO_NODE:  # the one that was read is gone, or the path above it
-        create_paths(core)
+        permanent_paths.create(core)
     else:
         register(core)
 
@@ -212,9 +218,11 @@ def _registered(core: Core, epoch: ZkResult, own: ZkNode, *, taken_over: bool) -
     core.state.controller_known = True
     core.state.registered, core.state.registration = True, own.czxid
     core.observe("registered", {"taken_over": taken_over, "czxid": own.czxid})
-    watch_registration(core)
+
+
+def _begin(core: Core) -> None:
+    """Obey what was commanded before this broker knew its registration; then read what it has to know."""
     replicas.take_early(core)
-    neighbours.look(core)
     if core.state.started:
         office.run_for_office(core)
     else:

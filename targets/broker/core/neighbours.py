@@ -2,13 +2,15 @@
 No two brokers have one address: whoever would be the second to register it ends, and names the first.
 
 What is meant for one of the two would reach the other. A broker looks before it registers, and once more after it
-has: of two that register at once, the later one finds the other.
+has: of two that register at once, the later one finds the other. The second look is read in one turn with the
+write, behind it: the list, and once more those that the first look has found, as one may have come back with
+another address meanwhile. So only a broker that is new since then takes one more turn.
 Source:  Kafka, KafkaServer.createBrokerInfo ("Configured end points … are already registered by broker").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from targets.broker.core import readable
@@ -34,9 +36,17 @@ class AwaitNeighbourNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitNeighbours:
-    """The registrations of these other brokers are being read."""
+    """
+    The registrations of these other brokers are being read.
+
+    Attributes:
+        is_before: this broker's own is not written yet.
+        old: what is under its id then.
+    """
 
     brokers: tuple[int, ...]
+    is_before: bool = False
+    old: ZkNode | None = None
 
 
 def look(core: Core) -> None:
@@ -45,23 +55,41 @@ def look(core: Core) -> None:
         core.ask(AwaitNeighbourNames(), ZkChildren(path=BROKER_IDS))
 
 
-def on_names(core: Core, result: ZkResult) -> None:
-    """Read the registrations of the others next."""
-    others = others_of(core, result)
-    if result is ZkError.LOST:
-        core.after_ms(("neighbours",), core.config.register_backoff_ms)
-    elif others:
-        core.ask(AwaitNeighbours(brokers=others), *(ZkGet(path=broker_path(broker)) for broker in others))
+def read(core: Core, after: AwaitNeighbours) -> None:
+    """Read the registrations of others, if there are any."""
+    if after.brokers:
+        core.ask(after, *gets(after.brokers))
 
 
-def on_read(core: Core, continuation: AwaitNeighbours, results: tuple[ZkResult, ...]) -> None:
-    """End if another registration with this address is the older one."""
-    if ZkError.LOST in results:
+def gets(brokers: Iterable[int]) -> tuple[ZkGet, ...]:
+    """Return what reads the registrations of brokers."""
+    return tuple(ZkGet(path=broker_path(broker)) for broker in brokers)
+
+
+def on_look(core: Core, names: ZkResult, found: Mapping[int, ZkResult] | None = None) -> bool:
+    """
+    Read those registrations of a list that are not read yet; return False, and end, if one is in the way.
+
+    Args:
+        found: those that were read in one turn with the list, after this broker registered.
+    """
+    found = found or {}
+    if not on_read(core, found):
+        return False
+    if names is ZkError.LOST:
         core.after_ms(("neighbours",), core.config.register_backoff_ms)
-        return
-    nodes = zip(continuation.brokers, results, strict=True)
+    else:
+        read(core, AwaitNeighbours(brokers=tuple(each for each in others_of(core, names) if each not in found)))
+    return True
+
+
+def on_read(core: Core, found: Mapping[int, ZkResult]) -> bool:
+    """Return False, and end, if another registration with this address is the older one."""
+    if ZkError.LOST in found.values():
+        core.after_ms(("neighbours",), core.config.register_backoff_ms)
     own = core.state.registration
-    is_refused(core, ((each, node) for each, node in nodes if isinstance(node, ZkNode) and node.czxid < own))
+    older = ((each, node) for each, node in found.items() if isinstance(node, ZkNode) and node.czxid < own)
+    return not is_refused(core, older)
 
 
 def others_of(core: Core, names: ZkResult) -> tuple[int, ...]:

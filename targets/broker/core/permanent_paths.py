@@ -35,7 +35,12 @@ def watching_configs() -> tuple[ZkOp, ...]:
 
 
 def create(core: Core) -> None:
-    """Create those that are missing, and read which topics have settings, whose path is one of them."""
+    """
+    Create those that are missing, and read which topics have settings, whose path is one of them.
+
+    So it is when a session begins, and again after a lost connection. A watch may have made this broker the
+    controller in between. It stays in office: /controller is its session's, so no other broker can take over.
+    """
     if core.state.session:
         paths = ("/brokers", BROKER_IDS, BROKER_TOPICS, ADMIN)
         core.ask(

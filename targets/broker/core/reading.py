@@ -7,7 +7,8 @@ Source:  Kafka Replication Design V3, A.1, B and D.3.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from targets.broker.core import readable
@@ -59,6 +60,7 @@ class AwaitStates:
         asked: an operator's elections, with the version of their node.
         read: the partitions whose states are being read.
         refused: those whose state could not be written; what is below their paths is being read, too.
+        others_wait: whether more partitions are new than one reading takes.
     """
 
     office: int
@@ -73,6 +75,7 @@ class AwaitStates:
     asked: ZkNode | None = None
     read: tuple[TopicPartition, ...] = ()
     refused: tuple[TopicPartition, ...] = ()
+    others_wait: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +107,9 @@ def to_read(
     assignments: Mapping[TopicPartition, tuple[int, ...]],
     topics: Mapping[str, tuple[int, int]],
     doubted: Collection[TopicPartition],
-) -> tuple[TopicPartition, ...]:
+) -> tuple[tuple[TopicPartition, ...], bool]:
     """
-    Return the partitions whose states are to be read.
+    Return the partitions whose states are to be read, and whether others wait for the next reading.
 
     Only its leader changes a state behind the controller's back, and only its ISR. So of a broker that is gone
     those are read to whose ISR it may have come since; a decision about the others is written under the version
@@ -123,19 +126,59 @@ def to_read(
     same = {topic for topic, node in topics.items() if controller.topics.get(topic) == node}
 
     def is_read(tp: TopicPartition, replicas: tuple[int, ...]) -> bool:
-        if (
-            tp not in controller.seen
-            or tp.topic not in same
-            or tp in doubtful
-            or not returned.isdisjoint(replicas)
-        ):
+        if tp.topic not in same or tp in doubtful or not returned.isdisjoint(replicas):
             return True
         if gone.isdisjoint(replicas):
             return False
         state = controller.states.get(tp)
         return state is None or not gone.isdisjoint(set(replicas) - set(state.isr))
 
-    return tuple(tp for tp, replicas in assignments.items() if not controller.in_office or is_read(tp, replicas))
+    if not controller.in_office:
+        return tuple(assignments), False
+    new = [tp for tp in assignments if tp not in controller.seen and tp not in doubtful]
+    first, others_wait = next_slice(core, new, {topic: czxid for topic, (czxid, _) in topics.items()})
+    is_first = dict.fromkeys(new, False) | dict.fromkeys(first, True)
+    of = assignments.items()
+    read = tuple(tp for tp, replicas in of if (is_first[tp] if tp in is_first else is_read(tp, replicas)))
+    return read, others_wait
+
+
+def next_slice(
+    core: Core, new: Sequence[TopicPartition], topics: Mapping[str, int]
+) -> tuple[Sequence[TopicPartition], bool]:
+    """
+    Return which partitions that are not known yet have their turn, and whether others wait for theirs.
+
+    What a reading finds new it writes before the next one begins, and a topic may have thousands of partitions: so
+    each topic has its turn, the oldest first, with one partition after another. What could not be read has its
+    turn again once all others have had theirs.
+
+    Args:
+        topics: the czxids of their nodes.
+    """
+    controller, most = core.state.controller, core.config.together.firsts_max
+    if len(new) <= most and not controller.tried_to_see:
+        return new, False
+    waiting = [tp for tp in new if tp not in controller.tried_to_see]
+    turns: Counter[str] = Counter()
+    order: list[tuple[int, int, TopicPartition]] = []
+    for tp in waiting:
+        order.append((turns[tp.topic], topics[tp.topic], tp))
+        turns[tp.topic] += 1
+    first = [tp for _, _, tp in sorted(order)[:most]]
+    others_wait = len(waiting) > most
+    controller.tried_to_see = controller.tried_to_see | {*first} if others_wait else set()
+    return first, others_wait
+
+
+def leave_for_later(core: Core, continuation: AwaitStates) -> bool:
+    """Know no more of what a new controller finds not begun than one reading takes; return True if others wait."""
+    controller = core.state.controller
+    new = [tp for tp, _ in continuation.assignments if tp in controller.seen and tp not in controller.states]
+    first, others_wait = next_slice(core, new, {topic: czxid for topic, czxid, _ in continuation.topics})
+    for tp in {*new} - {*first} if others_wait else ():
+        del controller.seen[tp]
+    return others_wait
 
 
 def noting(office: int, topics: Iterable[tuple[str, ZkNode | None, Assignment]]) -> AwaitWishesTaken:

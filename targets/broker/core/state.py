@@ -40,6 +40,8 @@ ASK_OPS_MAX = 250
 # A controller's decisions in flight to ZooKeeper at once, those in one multi, and the bytes of one: ZooKeeper
 # takes no more than 1 MB in one request.
 WRITES_IN_FLIGHT_MAX = 250
+# So many new partitions one reading of the controller takes: other topics wait until they are written.
+FIRSTS_TOGETHER_MAX = 1_000
 WRITES_TOGETHER_MAX = 125
 WRITE_BYTES_MAX = 512 * 1024
 # Replicas that one command deletes; each takes a broker about a millisecond.
@@ -61,6 +63,7 @@ class Together:
 
     Attributes:
         ask_ops_max: operations of one ask, a multi's counted one by one.
+        firsts_max: partitions that a reading of the controller begins to know.
         writes_max: a controller's decisions in flight.
         writes_together_max: those that one multi writes.
         write_bytes_max: bytes of one multi of them.
@@ -71,6 +74,7 @@ class Together:
     """
 
     ask_ops_max: int = ASK_OPS_MAX
+    firsts_max: int = FIRSTS_TOGETHER_MAX
     writes_max: int = WRITES_IN_FLIGHT_MAX
     writes_together_max: int = WRITES_TOGETHER_MAX
     write_bytes_max: int = WRITE_BYTES_MAX

@@ -126,6 +126,7 @@ def _read_again(core: Core, decisions: tuple[Decided, ...], result: ZkResult) ->
     for decided in decisions:
         controller.states.pop(decided.tp, None)
         controller.seen.pop(decided.tp, None)
+        controller.tried_to_see.discard(decided.tp)
         bounces.note_unhandled(core, decided.tp, decided.changes, lost=result is ZkError.LOST)
         if result is ZkError.LOST:
             controller.uncertain[decided.tp] = decided

@@ -1,23 +1,26 @@
 """
-The files below a log's start: they are unlinked beside the event loop, which thousands of them would hold up.
+Files that are no part of a log any more: they are unlinked beside the event loop, which thousands would hold up.
 
-They are no part of the log from the moment at which its start is durable: what is left of them when the broker
-ends is deleted by its next start, for their offsets alone. So they need no other name meanwhile, and whoever could
-need their names again, or lowers the start below them, first has them gone (`finish`) or gives up the directory
-(`cancel`).
-Source:  Kafka, LogManager.deleteLogs and UnifiedLog.deleteSegmentFiles, which leave the files to a scheduler.
+Those below the log's start keep their names, as they are no part of it from the moment at which the start is
+durable: what is left of them when the broker ends is deleted by its next start, for their offsets alone. Those
+that a cut removes lie where new ones may soon be, so they get another name at once, Kafka's, from the last to the
+first; the next start removes what has that name. So do those below a start that is lowered, durably before it is
+(`finish`). A log that is deleted has all of its files gone with its directory (`cancel`).
+Source:  Kafka, LogManager.deleteLogs and LocalLog.deleteSegmentFiles, which rename the files, and leave them to a
+         scheduler.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
 from targets.broker.log.beneath import Folder
 from targets.broker.log.doubt import noted
+from targets.broker.log.names import DELETED_SUFFIX
 
 # Files that are unlinked in one step: whoever closes waits for one step alone.
 STEP_FILES: Final = 100
@@ -52,8 +55,16 @@ class Discards:
         self._working = False
         self._asking = Lock()
 
-    def __len__(self) -> int:
-        return len(self._names)
+    @property
+    def keep_names(self) -> bool:
+        """Return True if some of them have the names of segments, so that the log's start must be remembered."""
+        return any(not name.endswith(DELETED_SUFFIX) for name in tuple(self._names))
+
+    def set_aside(self, names: Sequence[str]) -> None:
+        """Free the names of files, in this order, and have the files unlinked."""
+        with Folder(self._directory) as folder:
+            doomed = [_renamed(folder, name) for name in names]
+        self.add(doomed)
 
     def add(self, names: Iterable[str]) -> None:
         """Have files unlinked, the oldest first."""
@@ -73,9 +84,15 @@ class Discards:
             return self._working
 
     def finish(self) -> None:
-        """Unlink what is left, now and durably."""
+        """Free the names of all that is left, now and durably."""
         with self._lock:
-            self._unlink(len(self._names))
+            if self.keep_names:
+                with Folder(self._directory) as folder:
+                    names = [
+                        name if name.endswith(DELETED_SUFFIX) else _renamed(folder, name) for name in self._names
+                    ]
+                    folder.sync()
+                self._names = deque(names)
 
     def cancel(self) -> None:
         """Unlink nothing more: the directory goes as a whole."""
@@ -86,7 +103,17 @@ class Discards:
         if not self._names:
             return
         with noted(f"the deletion of files of {self._directory.name}"), Folder(self._directory) as folder:
+            below_start = False
             for _ in range(min(count, len(self._names))):
                 folder.unlink(self._names[0], missing_ok=True)
-                self._names.popleft()
-            folder.sync()
+                below_start |= not self._names.popleft().endswith(DELETED_SUFFIX)
+            # What is below the start may be forgotten once it is gone; a cut becomes durable when its log does.
+            if below_start:
+                folder.sync()
+
+
+def _renamed(folder: Folder, name: str) -> str:
+    """Give a file the name of one that is to be deleted; one that still has that name gives way."""
+    doomed = f"{name}{DELETED_SUFFIX}"
+    folder.rename(name, doomed)
+    return doomed

@@ -4,8 +4,8 @@ One replica's log on files, in Kafka's layout: `topic-0/00000000000000000000.log
 Appends and truncations reach the page cache only; `flush` alone makes records durable.
 A truncation below the recovery point on disk first lowers that point, durably: recovery trusts all records
 before it, and new records may soon be there.
-A truncation removes segments from the last to the first: a crash in between leaves a shorter log, not one with
-a gap. A new start is durable before segments below it are deleted, which goes on beside the event loop
+A truncation takes segments out from the last to the first: a crash in between leaves a shorter log, not one with
+a gap. A new start is durable before segments below it are deleted. Files are unlinked beside the event loop
 (`discards`), and opening deletes those that a crash left.
 An epoch file written without a flush becomes durable before the records that its entries describe (KIP-101,
 footnote to step 3).
@@ -18,6 +18,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -38,11 +39,12 @@ from targets.broker.log.compactor import Compactor
 from targets.broker.log.discards import Discards
 from targets.broker.log.doubt import whole
 from targets.broker.log.older import as_messages
-from targets.broker.log.options import LogOptions
+from targets.broker.log.options import APPEND_FILES_MAX, LogOptions
 from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment, epoch_runs
 from targets.broker.log.side_files import SideFiles
 from targets.broker.log.stored import crc_of, first_offset_of
+from targets.broker.log.together import side_by_side
 
 _base_offset, _latest = attrgetter("base_offset"), attrgetter("latest")
 
@@ -115,7 +117,7 @@ class FileLog:
     @property
     def moved_start(self) -> int | None:
         """Return the start offset if the first file does not say it, so that a checkpoint must keep it."""
-        is_kept = self._start > self._segments[0].base_offset or self._discards
+        is_kept = self._start > self._segments[0].base_offset or self._discards.keep_names
         return self._start if is_kept else None
 
     @property
@@ -162,13 +164,22 @@ class FileLog:
         return first, self._end
 
     def _append(self, stored: Sequence[Stored]) -> None:
-        at = 0
+        """
+        Append to the newest file, and to new ones; so many at most, as each has to wait for the disk.
+
+        Then the last one takes what is left, except where offsets end what a file may hold.
+        Source:  Kafka, UnifiedLog.append: it rolls at most once, and appends all to one file.
+        """
+        at, files, options = 0, 0, self._options
         with whole(self.tp, "an append"):
             while at < len(stored):
-                at += self._segments[-1].append(stored[at:] if at else stored, self._options)
+                at += self._segments[-1].append(stored[at:] if at else stored, options)
                 self._end = max(self._end, self._segments[-1].next_offset)
                 if at < len(stored):
                     self._add_segment(first_offset_of(stored[at][0], self._end))
+                    files += 1
+                    if files == APPEND_FILES_MAX:
+                        options = options.without_limits()
 
     def _add_segment(self, base_offset: int) -> None:
         """
@@ -186,8 +197,14 @@ class FileLog:
         self._segments.append(Segment(self.directory, base_offset, self._options.files, create=True, after=after))
         self._beside.change_names()
 
-    def _remove_last_segment(self) -> None:
-        self._segments.pop().remove()
+    def _take_out(self, first: int) -> None:
+        """Remove the segments from that one on: their names are free at once, and their files go later."""
+        gone, self._segments = self._segments[first:], self._segments[:first]
+        if not gone:
+            return
+        for segment in gone:
+            segment.close()
+        self._discards.set_aside([segment.path.name for segment in reversed(gone)])
         self._beside.change_names()
 
     # --- read ----------------------------------------------------------------------------------------------
@@ -300,8 +317,7 @@ class FileLog:
             past = self._compactor.abandon(offset)
             if past:
                 leo = LeoAfterCut.PHYSICAL
-            while self._segments[-1].base_offset > offset:
-                self._remove_last_segment()
+            self._take_out(bisect_right(self._segments, offset, key=_base_offset))
             active = self._segments[-1]
             durable = active.durable_bytes
             active.cut_from(offset)
@@ -323,8 +339,7 @@ class FileLog:
             self._discards.finish()  # the start is about to be lowered, and their names may be needed
             self._options.before_cut(self.tp, min(offset, self._start))
             self._compactor.abandon(0)
-            while self._segments:
-                self._remove_last_segment()
+            self._take_out(0)
             self._add_segment(offset)
             self._start = self._end = self.recovery_point = offset
 
@@ -392,10 +407,11 @@ class FileLog:
     def _settle(self, upto: int | None, sync: Callable[[Segment], None]) -> None:
         with whole(self.tp, "a flush"):
             self._beside.flush()
-            for segment in self._segments:
-                if segment.dirty and (upto is None or segment.base_offset < upto):
-                    sync(segment)
-                    self._flushed.append(segment)
+            dirty = [each for each in self._segments if each.dirty and (upto is None or each.base_offset < upto)]
+            if len(dirty) > 1:  # after a crash, perhaps thousands
+                sync = Segment.flush_apart
+            side_by_side([partial(sync, segment) for segment in dirty])
+            self._flushed += dirty
             self._beside.sync_names()
             left = next((segment.base_offset for segment in self._segments if segment.dirty), self._end)
             self.recovery_point = max(self.recovery_point, left)

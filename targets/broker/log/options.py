@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from targets.broker.core.messages import TopicPartition
@@ -14,6 +15,8 @@ from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.together import Together
 
 SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
+# So many files one append begins; each waits until the one before it is durable.
+APPEND_FILES_MAX: Final = 16
 
 
 def _ignore_durable(_path: str, _length: int) -> None:
@@ -70,3 +73,7 @@ class LogOptions:
     together: Together = field(default_factory=Together)
     later: Later = at_once
     deletions: Deletions = field(default_factory=lambda: Deletions(Together()))
+
+    def without_limits(self) -> LogOptions:
+        """Return the same for a file that takes all that is appended."""
+        return replace(self, segment_bytes=sys.maxsize, segment_ms=0)

@@ -8,7 +8,7 @@ journal; side by side most of them share one. Nobody sees that it is later: what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final, Protocol
@@ -57,19 +57,29 @@ class Together:
         finally:
             self._is_open = False
             waiting, self._waiting = [*self._waiting.values()], {}
-            if len(waiting) > 1:
-                most = -(-len(waiting) // THREADS_MAX)
-                shares = [waiting[first : first + most] for first in range(0, len(waiting), most)]
-                with ThreadPoolExecutor(len(shares), "flushes") as threads:
-                    for _ in threads.map(_settle, shares):
-                        pass
-            else:
-                _settle(waiting)
+            side_by_side([one.settle for one in waiting])
             for one in waiting:
                 one.report()
 
 
-def _settle(share: Sequence[Waits]) -> None:
-    """Settle one after another: a task for each file would cost more than its write."""
-    for waits in share:
-        waits.settle()
+def side_by_side(flushes: Sequence[Callable[[], None]]) -> None:
+    """
+    Make all of these, on threads if there are several; return when all are made.
+
+    Raises:
+        OSError: of the first one, in their order, that failed.
+    """
+    if len(flushes) < 2:
+        _make(flushes)
+        return
+    most = -(-len(flushes) // THREADS_MAX)
+    shares = [flushes[first : first + most] for first in range(0, len(flushes), most)]
+    with ThreadPoolExecutor(len(shares), "flushes") as threads:
+        for _ in threads.map(_make, shares):
+            pass
+
+
+def _make(share: Sequence[Callable[[], None]]) -> None:
+    """Make one flush after another: a task for each would cost more than its write."""
+    for flush in share:
+        flush()

@@ -138,15 +138,27 @@ def _due(about: Any, results: Sequence[ZkResult], state: State) -> tuple[TimerKe
         return ("isr-read", about.tp, about.generation, about.isr), config.controller_backoff_ms
     if isinstance(about, permanent_paths.AwaitPaths):
         return ("paths",), config.register_backoff_ms
-    if isinstance(about, membership.AwaitRegistrationRead | membership.AwaitOthersRead):
+    if isinstance(about, membership.AwaitRegistrationRead) or (
+        isinstance(about, neighbours.AwaitNeighbours) and about.is_before
+    ):
         return ("register",), config.register_backoff_ms
     if isinstance(about, membership.AwaitRegistrationWatched):
         return ("registration",), config.register_backoff_ms
     if isinstance(about, membership.AwaitRegistrationWrite):
-        registered = isinstance(results[0], ZkDone) and isinstance(results[-1], ZkNode)
-        return None if registered else (("register",), config.register_backoff_ms)
+        again = _after_registration(results, state)
+        return None if again is None else ((again,), config.register_backoff_ms)
     if isinstance(about, neighbours.AwaitNeighbourNames | neighbours.AwaitNeighbours):
         return ("neighbours",), config.register_backoff_ms
     if isinstance(about, _START):
         return ("startup",), config.register_backoff_ms
     return None
+
+
+def _after_registration(results: Sequence[ZkResult], state: State) -> str | None:
+    """Return what is tried again after a registration's write some of whose results were lost."""
+    written, watched, *others, _, own = results
+    if not (isinstance(written, ZkDone) and isinstance(own, ZkNode)):
+        return "register"
+    if watched is ZkError.LOST:
+        return "registration"
+    return "neighbours" if state.registered and ZkError.LOST in others else None

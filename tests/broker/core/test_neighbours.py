@@ -11,9 +11,17 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.events import Effect, Exit
+from targets.broker.core.events import Effect, Exit, ZkAsk
 from targets.broker.core.rules import PROTOCOLS
-from targets.broker.core.zookeeper import BROKER_IDS, Registration, broker_path, encode_registration
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    Registration,
+    ZkCreate,
+    ZkGet,
+    ZkMulti,
+    broker_path,
+    encode_registration,
+)
 from tests.broker.core.asks import occupied
 from tests.broker.core.bench import Bench, registration
 from tests.broker.core.cluster import Cluster
@@ -107,6 +115,17 @@ def test_old_registration_of_this_broker_itself_is_no_obstacle() -> None:
     assert 7 == zk.nodes[ME].owner
 
 
+def test_registration_takes_three_turns_of_zookeeper_however_many_others_there_are() -> None:
+    """Whose id it is and who else is there; their addresses; the write, with all that is to be known after it."""
+    zk = occupied()
+    for broker in range(4, 9):
+        zk.put(broker_path(broker), encode_registration(registration(broker)), owner=6)
+    effects = Bench(zk=zk).start(session=7)
+    asks = [effect.ops for effect in effects if isinstance(effect, ZkAsk)]
+    about = [ops for ops in asks if BROKER_IDS in str(ops) and not isinstance(ops[0], ZkCreate)]
+    assert [ZkGet, ZkGet, ZkMulti] == [type(ops[0]) for ops in about]
+
+
 def test_of_two_that_register_at_once_the_later_one_ends() -> None:
     """Both have looked before either has registered."""
     bench = Bench(zk=occupied())
@@ -118,14 +137,29 @@ def test_of_two_that_register_at_once_the_later_one_ends() -> None:
 
 def test_registration_that_comes_later_is_that_brokers_to_refuse() -> None:
     bench = Bench(zk=occupied())
-    bench.hold(BROKER_IDS)
+    bench.lose(ME, happened=True, writes=True)  # it has looked before, and looks again only after a while
     bench.start(session=7)
+    bench.hold(BROKER_IDS)
+    bench.pass_ms(500)
     bench.release(then_hold=True)
-    bench.release(then_hold=True)  # it has looked before, and registers
-    assert ME in bench.zk.nodes
-    bench.zk.put(OTHER, encode_registration(with_address("internal")), owner=6)
-    assert [] == ends(bench.release())
     assert bench.broker.state.registered
+    bench.zk.put(OTHER, encode_registration(with_address("internal")), owner=6)
+    effects = bench.release()
+    assert [OTHER] == [op.path for each in effects if isinstance(each, ZkAsk) for op in each.ops]
+    assert [] == ends(effects)
+    assert bench.broker.state.registered
+
+
+@pytest.mark.parametrize("address", ["internal", None], ids=["the same", "its own"])
+def test_broker_that_comes_back_with_another_address_between_the_looks_is_read_again(address: str | None) -> None:
+    bench = Bench(zk=occupied())
+    bench.zk.put(OTHER, encode_registration(registration(8)), owner=6)
+    bench.hold(ME, writes=True)
+    bench.start(session=7)
+    bench.zk.close_session(6)
+    there = registration(8) if address is None else with_address(address)
+    bench.zk.put(OTHER, encode_registration(there), owner=5)
+    assert ([] if address is None else [refusal()]) == ends(bench.release())
 
 
 @pytest.mark.parametrize("path", [BROKER_IDS, OTHER])

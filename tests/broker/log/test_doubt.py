@@ -12,6 +12,7 @@ import pytest
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import TopicPartition
 from targets.broker.log import FileLog, LogInDoubtError, checkpoint, open_data_dir
+from targets.broker.log.beneath import Folder
 from targets.broker.log.segment import Segment
 from tests.broker.log.batches import all_of, batch, new_log, offsets, singles
 
@@ -25,7 +26,7 @@ CHANGES = {
     "append as follower": (Segment, "append", lambda log: log.append_as_follower([batch(base=9)])),
     "new segment": (FileLog, "_add_segment", lambda log: log.append_as_follower([batch(base=2**31)])),
     "truncate": (Segment, "cut_from", lambda log: log.truncate_to(1, LeoAfterCut.TARGET)),
-    "truncate fully": (Segment, "remove", lambda log: log.truncate_fully(7)),
+    "truncate fully": (Folder, "rename", lambda log: log.truncate_fully(7)),
     "flush": (Segment, "trust", lambda log: log.flush()),
     "epochs": (checkpoint, "write_epochs", lambda log: log.write_epochs([(0, 0)], flush=True)),
     "delete": (checkpoint, "sync_directory", lambda log: log.delete()),

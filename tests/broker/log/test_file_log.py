@@ -8,7 +8,6 @@ import pytest
 
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut, LogPort
 from targets.broker.log import FileLog, LogInDoubtError
-from targets.broker.log.segment import Segment
 from targets.broker.log.stored import split_stored
 from tests.broker.log.batches import TP, all_of, batch, new_log, offsets, raw_batch, singles
 
@@ -182,22 +181,6 @@ class TestTruncate:
         singles(log, 3)
         assert 7 == log.truncate_to(7, PHYSICAL)
         assert (7, 7, [(f"{7:020d}.log", 0)]) == (log.start_offset, log.end_offset, files_of(log))
-
-    def test_cut_goes_from_the_last_segment_to_the_first(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        log = new_log(tmp_path / "d", segment_bytes=70)
-        singles(log, 4)
-        removed: list[int] = []
-        real = Segment.remove
-
-        def spy(segment: Segment) -> None:
-            removed.append(segment.base_offset)
-            real(segment)
-
-        monkeypatch.setattr(Segment, "remove", spy)
-        log.truncate_to(1, TARGET)
-        assert [3, 2] == removed
 
 
 class TestDurability:

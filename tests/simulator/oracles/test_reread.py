@@ -16,9 +16,9 @@ from tests.simulator.oracles.planted import patch, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, boot, cluster, state
 
 
-def _only_unknown(_original: Any, core: Core, *asked: Any) -> tuple[Any, ...]:
+def _only_unknown(_original: Any, core: Core, *asked: Any) -> tuple[tuple[Any, ...], bool]:
     """Read the states of partitions that were never read, and no others."""
-    return tuple(tp for tp in asked[1] if tp not in core.state.controller.seen)
+    return tuple(tp for tp in asked[1] if tp not in core.state.controller.seen), False
 
 
 def _kill(world: World, name: str) -> None:

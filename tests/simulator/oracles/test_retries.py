@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
-from targets.broker.core import controller, isr, membership, moves, office, partitions, permanent_paths, reading
+from targets.broker.core import (
+    controller,
+    isr,
+    membership,
+    moves,
+    neighbours,
+    office,
+    partitions,
+    permanent_paths,
+    reading,
+)
 from targets.broker.core.assignments import Move, encode_assignment
 from targets.broker.core.decided import Decided
 from targets.broker.core.events import Caller
@@ -49,12 +59,13 @@ NODE = ZkNode(data=b"1", version=0, owner=0, czxid=1)
 STATES = reading.AwaitStates(office=EPOCH, live=(), assignments=(), topics=())
 NAMES = reading.AwaitNames(office=EPOCH)
 READING = ("controller-read",)
+WRITTEN = membership.AwaitRegistrationWrite(taken_over=False)
 
 
 def broker() -> State:
     """Return the state of a controller."""
     world, _ = watched()
-    made = State(config=world.nodes["C"].config, session=SESSION)
+    made = State(config=world.nodes["C"].config, session=SESSION, registered=True)
     made.controller.active, made.controller.epoch = True, EPOCH
     return made
 
@@ -67,7 +78,12 @@ def broker() -> State:
     (permanent_paths.AwaitPaths(), (ZkDone(), ZkError.LOST), ("paths",)),
     (membership.AwaitRegistrationWatched(), (ZkDone(), ZkError.LOST), ("registration",)),
     (membership.AwaitRegistrationRead(), (ZkError.LOST,), ("register",)),
-    (membership.AwaitRegistrationWrite(taken_over=False), (ZkDone(), ZkError.LOST), ("register",)),
+    (WRITTEN, (ZkDone(), NODE, ZkNames(names=()), ZkError.LOST, ZkError.LOST), ("register",)),
+    (neighbours.AwaitNeighbours(brokers=(2,), is_before=True), (ZkError.LOST,), ("register",)),
+    (neighbours.AwaitNeighbours(brokers=(2,)), (ZkError.LOST,), ("neighbours",)),
+    (WRITTEN, (ZkDone(), NODE, ZkError.LOST, NODE, NODE), ("neighbours",)),
+    (WRITTEN, (ZkDone(), NODE, ZkNames(names=("2",)), ZkError.LOST, NODE, NODE), ("neighbours",)),
+    (WRITTEN, (ZkDone(), ZkError.LOST, ZkNames(names=()), NODE, NODE), ("registration",)),
     (membership.AwaitTopicNames(), (ZkError.LOST,), ("startup",)),
 ])  # fmt: skip
 def test_what_was_lost_is_tried_again_after_the_back_off(
@@ -105,8 +121,8 @@ def test_first_state_that_was_refused_before_is_given_time() -> None:
     (WRITE, (ZkDone(),)),
     (NAMES, (ZkNames(names=()), ZkNames(names=()), ZkError.LOST)),
     (STATES, (NODE, NODE)),
-    (membership.AwaitRegistrationWrite(taken_over=False), (ZkDone(), NODE)),
-    (membership.AwaitRegistrationWrite(taken_over=False), (ZkError.NODE_EXISTS, NODE)),
+    (WRITTEN, (ZkDone(), NODE, ZkNames(names=()), NODE, NODE)),
+    (WRITTEN, (ZkError.NODE_EXISTS, NODE, ZkNames(names=()), NODE, NODE)),
     (reading.AwaitElectionsRemoval(), (ZkError.LOST,)),
     (isr.AwaitIsrRead(tp=TP, generation=1, isr=(1,)), (ZkError.LOST,)),
 ])  # fmt: skip
