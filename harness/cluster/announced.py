@@ -20,7 +20,7 @@ class Announced:
 
     def __init__(self) -> None:
         self._named: frozenset[str | None] = frozenset()
-        self._said: set[str] = set()
+        self._said: frozenset[str | None] = frozenset()
         self._says = False
 
     def listen(self, op: Op) -> None:
@@ -29,10 +29,10 @@ class Announced:
             return
         match op.event:
             case Registrations(nodes=nodes):
-                self._said -= {str(name) for name in self._named - {*nodes}}
+                self._said -= self._named - {*nodes}
                 self._named = frozenset(nodes)
             case Registered():
-                self._said.add(op.process)
+                self._said |= {op.process}
                 self._says = True
 
     def awaited(self) -> tuple[str, ...]:
