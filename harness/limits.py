@@ -17,7 +17,7 @@ PROCESS_START_S_MAX: Final = 30.0
 # How long a process may take to print its clocks; one whose clocks run slowly takes longer than others.
 CLOCKS_ANSWER_S_MAX: Final = 10.0
 PROCESS_END_S_MAX: Final = 10.0
-# How long a node's report of what its disk has already may be on its way, before a run is read without it.
+# How long a report of what a disk or ZooKeeper has already may be on its way, before a run is read without it.
 TOLD_S_MAX: Final = 5.0
 ZOOKEEPER_START_S_MAX: Final = 30.0
 ZOOKEEPER_SOCKET_S_MAX: Final = 10.0

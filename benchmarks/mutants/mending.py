@@ -54,8 +54,26 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="Only a broker that starts makes the paths; one that is deleted later is not made again.",
         breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
-        edits=(("for path in paths)", "for path in paths if not core.state.started)"),),
+        edits=(("in PERMANENT.items())", "in PERMANENT.items() if not core.state.started)"),),
         unreachable="no schedule deletes one of these paths: tests/simulator/test_foreign_writes.py does",
+    ),
+    Mutant(
+        name="admin-unwatched",
+        module="controller",
+        category=Category.COMMAND,
+        sentence="The controller does not watch /admin: deleted, it is made again with its next reading alone.",
+        breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
+        edits=(("ZkExists(path=ADMIN, watch=True)", "ZkExists(path=ADMIN)"),),
+        unreachable="no schedule deletes /admin: tests/simulator/test_foreign_writes.py does",
+    ),
+    Mutant(
+        name="admin-never-missed",
+        module="controller",
+        category=Category.COMMAND,
+        sentence="The controller sees that /admin is gone, and does not make it again.",
+        breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
+        edits=(("in (brokers, topics, admin)", "in (brokers, topics)"),),
+        unreachable="no schedule deletes /admin: tests/simulator/test_foreign_writes.py does",
     ),
     Mutant(
         name="settings-unwatched",
@@ -71,7 +89,7 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="Who makes /controller_epoch writes no number: all brokers name it as what cannot be read.",
         breaks="Kafka's KafkaZkClient.createControllerEpochRaw: the node begins with a number",
-        edits=(('data=b"0"', 'data=b""'),),
+        edits=(('CONTROLLER_EPOCH: b"0"', 'CONTROLLER_EPOCH: b""'),),
         unreachable=(
             "the first election writes a number over it, and of what brokers name no oracle hears: "
             "tests/broker/core/test_numbers_read.py"

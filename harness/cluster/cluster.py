@@ -15,6 +15,7 @@ from typing import Final
 
 from harness import limits
 from harness.cluster import probe
+from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
 from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
@@ -88,6 +89,7 @@ class Cluster:
     watched: tuple[Partition, ...] = field(init=False)
     _named: Partition | None = field(init=False, default=None)
     _exited: set[str] = field(default_factory=set)
+    _announced: Announced = field(init=False, default_factory=Announced)
 
     def __post_init__(self) -> None:
         places = {Place(self.topic, self.partition): self.replicas, **self.further}
@@ -329,8 +331,13 @@ class Cluster:
         """Return True if a node printed that it exits, and was not started since."""
         return name in self._exited
 
+    def is_told(self) -> bool:
+        """Return True if no node has done more than it has reported, as far as it reports."""
+        return not self._announced.awaited() and all(each.is_told() for each in self.partitions)
+
     def listen(self, op: Op) -> None:
         """Track the roles of nodes from their events, or from the wire and printed lines if they emit none."""
+        self._announced.listen(op)
         if (op.source, op.f) not in _HEARD:  # decoding every op would be slow
             return
         if isinstance(op.event, Printed) and op.event.what == "exiting":

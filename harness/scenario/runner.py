@@ -319,8 +319,8 @@ class Play:
             lambda: self.conditions.whole(without) and self.conditions.in_sync(without, allowed),
             self.conditions.lacking,
         )
-        # What brokers have done is on their disks before they tell; a report that never comes is for the rules.
-        self.cluster.time.until(lambda: all(each.is_told() for each in self.cluster.partitions), limits.TOLD_S_MAX)
+        # What brokers have done is there before they tell; a report that never comes is for the rules.
+        self.cluster.time.until(self.cluster.is_told, limits.TOLD_S_MAX)
         self._await_churned(self.scenario.settings.heal_within_s)
 
     def _await_churned(self, within_s: float) -> None:

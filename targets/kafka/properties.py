@@ -22,6 +22,8 @@ LOG4J: Final = "log4j.properties"
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
 SESSION_TIMEOUT_MS: Final = 90_000
 REPLICA_LAG_MS: Final = 60_000
+# How often a broker that is stopped asks the controller to have others lead, within the scenario's time for it.
+SHUTDOWN_TRIES: Final = 3
 
 # The newest message format without epochs, and the protocol version that ended the choice of formats (KIP-724).
 FORMAT_WITHOUT_EPOCHS: Final = "0.10.2"
@@ -109,6 +111,9 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
         found["log.segment.bytes"] = str(settings.segment_bytes)
     if settings.controlled_shutdown_ms:
         found["controlled.shutdown.enable"] = "true"
+        # It asks so often, and rests in between: 5 s by default, which is longer than a node may take to end.
+        found["controlled.shutdown.max.retries"] = str(SHUTDOWN_TRIES)
+        found["controlled.shutdown.retry.backoff.ms"] = str(settings.controlled_shutdown_ms // SHUTDOWN_TRIES)
     if settings.retention_ms or settings.retention_bytes:
         raise UsageError(
             f"Apache Kafka {entry.name}: retention; expected none, since its brokers do not say what they delete"

@@ -103,8 +103,8 @@ def test_table_that_is_damaged_is_no_suite_to_compare_and_its_runs_are_checked(
     suite: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damages.OF_FILES[name](suite / "suite.json")
-    # The histories of this suite name no scenario of its table, so that without it no run is in both.
-    expected = (VALID, VALID, UNKNOWN) if name == "missing" else (UNKNOWN, UNKNOWN, USAGE)
+    # The histories of this suite name another seed than its table, which `agree` refuses.
+    expected = (VALID, VALID, USAGE) if name == "missing" else (UNKNOWN, UNKNOWN, USAGE)
     assert expected == codes(suite, capsys)
 
 
@@ -115,8 +115,8 @@ def test_verdict_that_is_damaged_is_unknown_where_it_alone_says_what_was_found(
     """`check` held such a run to its expectation (4), although what is stored of it could not be read."""
     (suite / "suite.json").unlink()
     damages.OF_FILES[name](Run(path=suite / "one").anomalies)
-    # Without a stored verdict a run is held to its expectation, and this one has lost records.
-    assert (INVALID if name == "missing" else UNKNOWN, UNKNOWN, UNKNOWN) == codes(suite, capsys)
+    # Without a stored verdict a run is held to its expectation; this one has lost records. Its seed is another.
+    assert (INVALID if name == "missing" else UNKNOWN, UNKNOWN, USAGE) == codes(suite, capsys)
 
 
 @needs("plain-user")

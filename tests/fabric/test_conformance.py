@@ -25,7 +25,7 @@ FETCH: Final = ("Fetch", "A", "B")
 QUESTION: Final = ("OffsetForLeaderEpoch", "A", "B")
 LIFTS: Final = ("release", "drop", "heal", "lift")
 
-# dial | fetch CORRELATION OFFSET | question CORRELATION | answer CORRELATION | VERB NAME ARGUMENTS
+# dial | end | fetch CORRELATION OFFSET | question CORRELATION | answer CORRELATION | VERB NAME ARGUMENTS
 SCRIPT: Final[tuple[Step, ...]] = (
     ("dial",),
     ("fetch", 1, 0),
@@ -107,6 +107,12 @@ SCRIPT: Final[tuple[Step, ...]] = (
     ("fetch", 20, 13),
     ("lift", "s"),
     ("heal_all", "n"),
+    # Held while its sender ends; released, it arrives all the same, and then the end.
+    ("dial",),
+    ("hold", "h", *FETCH, "request"),
+    ("fetch", 21, 14),
+    ("end",),
+    ("release", "h"),
 )
 
 
@@ -134,6 +140,8 @@ class Simulated:
         room, network = self.room, self.room.network
         if what == "dial":
             self.pipe = room.dial()
+        elif what == "end":
+            network.hang_up_all("A")
         elif what == "answer":
             answer = EpochAnswer(tp=TP, error=ErrorCode.NONE, leader_epoch=-1, end_offset=21)
             body, request = (rest[0], Answer(answers=(answer,))), self.requests[rest[0]]
@@ -160,7 +168,10 @@ class Proxied:
     def step(self, expected: Arrived, events: Sequence[Any], what: str, *rest: Any) -> None:
         if what == "dial":
             self.near, self.far = self.net.connect()
-            self.reset = False
+            self.over = False
+        elif what == "end":
+            self.near.kill()
+            self.over = True
         elif what == "answer":
             self.far.send(self.answers[rest[0]])
         elif what == "fetch":
@@ -178,7 +189,7 @@ class Proxied:
         until(lambda: len(self.net.record) >= len(events), f"{what} {rest}: {events[-2:]}, {self.net.record[-2:]}")
 
     def expect_reset(self) -> None:
-        self.reset = True
+        self.over = True
         self.near.expect_reset()
         self.far.expect_reset()
 
@@ -188,9 +199,11 @@ def test_proxy_and_simulator_record_the_same_events_and_deliver_the_same_frames(
     for step in SCRIPT:
         arrived = simulated.step(*step)
         proxied.step(arrived, simulated.room.told, *step)
-        if simulated.pipe.over and not proxied.reset:
+        if simulated.pipe.over and not proxied.over:
             proxied.expect_reset()
         assert [(f, dict(value)) for f, value in simulated.room.told] == net.record, step
+    assert [simulated.pipe.number] == simulated.room.b.ended[-1:]
+    proxied.far.expect_end()
     verbs = {"hold", "release", "cut", "heal", "delay", "double", "close"}
     assert {*verbs, "held", "lost", "delayed", "doubled", "dropped"} <= {f for f, _ in net.record}
     holds = [(name, rule) for name, rule in simulated.made.items() if isinstance(rule, Hold)]

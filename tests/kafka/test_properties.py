@@ -79,6 +79,16 @@ def test_request_is_given_up_soon_only_where_a_release_waits_for_it(entry: str, 
     assert timeout == properties(entry).get("request.timeout.ms")
 
 
+@pytest.mark.parametrize("entry", entries())
+def test_broker_that_is_stopped_has_asked_its_last_when_its_time_is_up(entry: str) -> None:
+    """It asks three times, by default with 5 s between: it outlived SIGTERM by 10 s."""
+    found = properties(entry, Settings(controlled_shutdown_ms=5_000))
+    assert "true" == found["controlled.shutdown.enable"]
+    tries, rest_ms = (int(found[f"controlled.shutdown.{name}"]) for name in ("max.retries", "retry.backoff.ms"))
+    assert (3, 1_666) == (tries, rest_ms)
+    assert tries * rest_ms <= 5_000
+
+
 def test_settings_of_a_scenario_are_kafkas_properties() -> None:
     asked = Settings(unclean_election=True, min_isr=2, replica_lag_ms_max=1500)
     found = properties("2.0.1", asked)

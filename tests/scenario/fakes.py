@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import InForce
@@ -92,7 +93,7 @@ class FakeCluster(Cluster):
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
-        self._exited, self._named = set(), None
+        self._exited, self._named, self._announced = set(), None, Announced()
         self.ends = {"A": 2, "B": 2}
         self.state = PartitionTruth(leader=2, leader_epoch=0, isr=(2, 1), version=0)
         self.sessions = {"A": 8, "B": 9, "C": 10}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import DOWN, Band, Effect
@@ -204,6 +207,37 @@ def test_healing_ends_no_session_of_a_node_that_has_none(history: History) -> No
     _, _, ops = play(history, "kill A", "expire A")
     assert ["restart", "restart"] == [op.f for op in ops if op.source == "nemesis"][-2:]
     assert 2 == len([op for op in ops if op.f == "expire"])
+
+
+def test_run_is_read_once_a_node_that_zookeeper_names_anew_has_said_that_it_registered(history: History) -> None:
+    """The end came 31 ms after ZooKeeper named C, and before its own report: the history contradicted itself."""
+    waits: list[tuple[bool, bool]] = []
+
+    def comes_back(cluster: Cluster, name: str) -> str:
+        def tell(source: Source, process: str, f: str, value: dict[str, Any]) -> None:
+            cluster.history.record_line(source, process, OpType.INFO, f, value)
+            cluster.listen(read_history(cluster.history.path)[-1])
+
+        def registers() -> None:
+            tell(Source.BROKER, name, "registered", {"taken_over": False, "czxid": 7})
+
+        def until(condition: Callable[[], bool], seconds: float) -> bool:
+            if seconds == limits.TOLD_S_MAX:
+                before = condition()
+                registers()
+                waits.append((before, condition()))
+            return condition()
+
+        registers()
+        for nodes in (["A", "B", "C"], ["A", "B"], ["A", "B", "C"]):
+            tell(Source.ZOOKEEPER, "zookeeper", "registered", {"nodes": nodes})
+        for other in ("A", "B"):
+            tell(Source.BROKER, other, "registered", {"taken_over": False, "czxid": 5})
+        cluster.time = SimpleNamespace(until=until)  # type: ignore[assignment]
+        return "it is named anew"
+
+    play(history, "back C", back=fault("back", comes_back))
+    assert [(False, True)] == waits
 
 
 def test_node_that_ended_by_itself_is_missed(history: History) -> None:

@@ -14,7 +14,9 @@ from typing import Final
 import pytest
 
 from targets.broker.core.messages import CreateTopicsRequest, ErrorCode, NewTopic, TopicErrors
+from targets.broker.core.permanent_paths import PERMANENT
 from targets.broker.core.zookeeper import (
+    ADMIN,
     CONFIG_TOPICS,
     CONTROLLER,
     CONTROLLER_EPOCH,
@@ -27,9 +29,10 @@ from targets.broker.core.zookeeper import (
     encode_config,
     topic_path,
 )
+from targets.broker_target import SETTINGS
 from targets.simulator.caller import Caller, Outcome
 from targets.simulator.client import SimClient
-from targets.simulator.clock import NS_PER_S
+from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.play_time import OPERATOR, depose_controller
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
@@ -41,6 +44,8 @@ SESSION_MS: Final = 2_000
 WITHIN_S: Final = 2 * SESSION_MS / 1_000
 # How long one request may take, of those that are repeated.
 REQUEST_NS: Final = NS_PER_S // 4
+# How long a broker that is stopped may take until another leads; more than the two sessions.
+SHUTDOWN_MS: Final = 8_000
 MOMENTS: Final = ("idle", "election", "no-controller", "new-topic")
 MADE: Final = "made-meanwhile"
 
@@ -70,9 +75,10 @@ class Tree:
 class Cell:
     """A cluster in its second controller epoch, and what its nodes held in the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: int) -> None:
         self.ops = Ops()
-        self.world = cluster("kip380", replicas=("A", "B", "C"), session_timeout_ms=SESSION_MS)
+        found = {**SETTINGS, **settings}
+        self.world = cluster("kip380", replicas=("A", "B", "C"), session_timeout_ms=SESSION_MS, settings=found)
         self.world.record_into(self.ops)
         self.hand = Tree(self.world)
         self.hand.write(config_path(TOPIC), encode_config({"segment.bytes": "150"}))
@@ -162,6 +168,10 @@ class Cell:
         self.world.run(0.1)
         return saw
 
+    def has_all_paths(self) -> bool:
+        """Return True if every permanent path is there."""
+        return self.world.zookeeper.tree.nodes.keys() >= {*PERMANENT}
+
 
 CELLS: Final = [pytest.param(*cell) for cell in product(NODES, EDITS, MOMENTS)]
 # Each edit of the epoch, each node deleted, and what each moment alone showed.
@@ -184,6 +194,40 @@ def test_new_topic_is_writable_within_two_sessions_of_a_foreign_write(node: str,
     cell.come_to(moment)
     EDITS[edit](cell.hand, path, cell.before[node])
     assert "" == cell.writes_a_new_topic()
+
+
+@pytest.mark.parametrize(
+    ("node", "moment"),
+    keep(
+        [
+            pytest.param(*cell)
+            for cell in product(("brokers", "ids", "topics", "admin", "config", "configs"), MOMENTS)
+        ],
+        ("admin", "idle"),
+        ("admin", "no-controller"),
+        ("config", "idle"),
+        ("topics", "idle"),
+    ),
+)
+def test_permanent_path_that_others_deleted_is_there_again_within_two_sessions(node: str, moment: str) -> None:
+    """`/admin` was made again with the next session of a broker alone, though no new topic needs it."""
+    cell = Cell()
+    path = NODES[node](cell.hand, cell.at)
+    assert path in PERMANENT
+    cell.come_to(moment)
+    EDITS["deleted"](cell.hand, path, None)
+    assert cell.world.until(cell.has_all_paths, WITHIN_S)
+
+
+def test_broker_that_is_stopped_after_admin_was_deleted_has_another_lead_first() -> None:
+    """Its request is a node below `/admin`: without that it waited out its time, and left no leader behind."""
+    cell = Cell(controlled_shutdown_ms=SHUTDOWN_MS)
+    EDITS["deleted"](cell.hand, ADMIN, None)
+    before = cell.world.clock.now_ns
+    cell.world.nodes["A"].stop()
+    assert cell.world.until(lambda: leads(cell.world, "B") or leads(cell.world, "C"), WITHIN_S)
+    assert cell.world.until(lambda: cell.world.nodes["A"].process is None, WITHIN_S)
+    assert cell.world.clock.now_ns - before < SHUTDOWN_MS * NS_PER_MS
 
 
 def told(cell: Cell) -> list[str]:

@@ -115,16 +115,17 @@ class LibrdkafkaClient:
         """
         self._refuse(via)
         wait_s = limits.CLIENT_OPERATION_S_MAX if timeout_s is None else timeout_s
+        timeout_ms = int(wait_s * 1000)
         process = f"client-{next(self._numbers)}"
         settings = {
             "acks": acks,
             "retries": 0,
             "enable.idempotence": False,
-            "linger.ms": LINGER_MS,
+            "linger.ms": min(LINGER_MS, timeout_ms - 1),  # the library wants less than the record's own time
             "batch.num.messages": 1 if singly else len(values),
             "max.in.flight.requests.per.connection": 1,
             "compression.codec": codec,
-            "message.timeout.ms": int(wait_s * 1000),
+            "message.timeout.ms": timeout_ms,
         }
         producer = Producer({**self._config(), **settings})
         outcomes: dict[str, int | str | None] = {}

@@ -92,6 +92,7 @@ from targets.broker.core.messages import (
 from targets.broker.core.state import UNBOUNDED, AwaitRest, Config, Core, DiskPort, Role, State
 from targets.broker.core.timers import NEVER, TimerKey
 from targets.broker.core.zookeeper import (
+    ADMIN,
     BROKER_IDS,
     BROKER_TOPICS,
     CONFIG_TOPICS,
@@ -289,9 +290,8 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             partitions.on_written(core, continuation, results)
         case leaving.AwaitRequests():
             leaving.on_requests(core, results[0])
-        case leaving.AwaitSuccession():  # it looks again after a while
-            if results[0] is ZkError.NO_NODE:
-                permanent_paths.create(core)
+        case leaving.AwaitSuccession():
+            pass  # it looks again after a while
         case moves.AwaitTopicsToMove():
             moves.on_read(core, continuation, results)
         case moves.AwaitMovesNoted():
@@ -366,7 +366,7 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
         case office.AwaitNamed():
             office.on_named(core, results[0])
         case reading.AwaitNames():
-            controller.on_names(core, continuation, results[0], results[1])
+            controller.on_names(core, continuation, results)
         case reading.AwaitNodes():
             controller.on_nodes(core, continuation, results)
         case reading.AwaitStates():
@@ -396,7 +396,7 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
 def _on_fired(core: Core, path: str) -> None:
     if path == CONTROLLER:
         office.on_fired(core)
-    elif path in (BROKER_IDS, BROKER_TOPICS, ELECTIONS):
+    elif path in (BROKER_IDS, BROKER_TOPICS, ELECTIONS, ADMIN):
         controller.read(core)
     elif path == CONFIG_TOPICS:
         topic_configs.read(core)

@@ -49,6 +49,7 @@ from targets.broker.core.reading import (
 from targets.broker.core.state import Core
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.zookeeper import (
+    ADMIN,
     BROKER_IDS,
     BROKER_TOPICS,
     ELECTIONS,
@@ -89,14 +90,16 @@ def read(core: Core) -> None:
         ZkChildren(path=BROKER_IDS, watch=True),
         ZkChildren(path=BROKER_TOPICS, watch=True),
         ZkExists(path=ELECTIONS, watch=True),
+        ZkExists(path=ADMIN, watch=True),
     )
 
 
-def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: ZkResult) -> None:
+def on_names(core: Core, continuation: AwaitNames, results: tuple[ZkResult, ...]) -> None:
     """Read registrations and assignments next."""
     if left_office(core, continuation.office):
         return
-    if ZkError.NO_NODE in (brokers, topics):  # somebody has deleted one of them
+    brokers, topics, _, admin = results
+    if ZkError.NO_NODE in (brokers, topics, admin):  # somebody has deleted one of them
         permanent_paths.create(core)
     if not isinstance(brokers, ZkNames) or not isinstance(topics, ZkNames):
         _read_failed(core)

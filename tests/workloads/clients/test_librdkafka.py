@@ -71,6 +71,13 @@ def test_records_sent_singly_are_a_batch_each(broker: TinyBroker, client: Librdk
     assert [(0, 0), (1, 1), (2, 2)] == spans(all_of(broker.log))
 
 
+def test_record_may_have_less_time_than_batches_wait_for(broker: TinyBroker, client: LibrdkafkaClient) -> None:
+    """`refused for=1500ms` gives less: librdkafka then refused to be made, and the run was unknown."""
+    timeout_ms = librdkafka.LINGER_MS // 2
+    assert [0, 1, 2] == produce(client, "a", "b", "c", timeout_s=timeout_ms / 1000)
+    assert [(0, 2)] == spans(all_of(broker.log))
+
+
 def test_acks_0_tells_no_offsets(broker: TinyBroker, client: LibrdkafkaClient) -> None:
     assert [] == produce(client, "a", "b", acks=0)
     assert [None, None] == [op.value.get("offset") for op in ops(client, OpType.OK)]
