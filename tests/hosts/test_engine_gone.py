@@ -25,7 +25,7 @@ LAUNCH = Launch(argv=("serve",))
 def images(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a host find both images, of which the stub has none."""
     found = SimpleNamespace(broker="broker", zookeeper="zookeeper")
-    monkeypatch.setattr(docker.images, "ensure", lambda _client: found)
+    monkeypatch.setattr(docker.image_build, "ensure", lambda _client: found)
 
 
 def is_lost(host: DockerHost) -> bool:

@@ -74,7 +74,7 @@ def test_engine_that_stops_while_a_host_opens_is_said_before_what_could_not_be_t
         monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
         raise ConnectionError("Connection aborted.")
 
-    monkeypatch.setattr("harness.hosts.docker.images.ensure", lambda _client: None)
+    monkeypatch.setattr("harness.hosts.docker.image_build.ensure", lambda _client: None)
     monkeypatch.setattr(DockerHost, "_make_network", stop)
     host = DockerHost(tmp_path / "run", power_tier="watermark")
 

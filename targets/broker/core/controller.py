@@ -225,7 +225,8 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     commands.inform(core, told, assignments, states, is_init=first, is_whole=not continuation.unreadable)
     wishes, fresh = take_elections(core, continuation.asked), set(continuation.read)
     preferred, unclean = elections.take(core, assignments)
-    asked = {**wishes.elections, **preferred}
+    wanted = {**controller.wanted, **wishes.elections}
+    controller.wanted = {}
     moving = reassignment.Moving(core, assignments)
     for tp, replicas in assignments.items():
         if tp not in seen:
@@ -237,8 +238,10 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         mine = bounces.changes_about(changes, unhandled.get(tp), live)
         may_be_unclean = tp in unclean or core.config_of(tp.topic).unclean_election
         decision = _decision(core, replicas, state, mine, failing, unclean=may_be_unclean)
-        if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
-            decision = election.asked_for(state, live, asked[tp]) or decision
+        if state is not None and tp in wanted and (choice := election.asked_for(state, live, wanted[tp])):
+            decision, controller.wanted[tp] = choice, wanted[tp]  # also serves every other reason for a new epoch
+        if state is not None and tp in preferred:
+            decision = election.asked_for(state, live, preferred[tp]) or decision
         if state is not None and wishes.leaving:
             decision = election.without(state, replicas, live, wishes.leaving) or decision
         step = moving.step_of(tp, state) if decision is None else None

@@ -69,6 +69,8 @@ class Controller:
     # Of the partitions that are not seen, those that have had their turn while others wait for theirs.
     tried_to_see: set[TopicPartition] = field(default_factory=set)
     moves: dict[TopicPartition, Move] = field(default_factory=dict)  # the reassignments that are not over
+    # Whom an operator wants to lead where: until it is written, or need not or cannot be.
+    wanted: dict[TopicPartition, int] = field(default_factory=dict)
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     # Of the partitions that were removed and added again their own ids, and how many their topics had before.
     partition_ids: dict[TopicPartition, int] = field(default_factory=dict)

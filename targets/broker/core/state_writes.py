@@ -109,6 +109,7 @@ def _know(controller: Controller, decided: Decided) -> None:
     """Know what was written as if it had been read."""
     tp, state = decided.tp, decided.state
     reassignment.know(controller, decided)
+    controller.wanted.pop(tp, None)
     if tp in controller.seen:
         controller.seen[tp] = replace(controller.seen[tp], version=state.zk_version, below=None)
         controller.states[tp] = state

@@ -135,3 +135,18 @@ def test_isr_that_changes_meanwhile_refuses_the_election_that_read_the_older_one
     cluster.settle()
     cluster.pass_ms(1_000)
     assert decided(cluster) == (1, 0, (1, 3))
+
+
+@pytest.mark.parametrize("happened", [False, True], ids=["not written", "written"])
+def test_election_whose_write_is_lost_is_decided_again_and_happens_once(happened: bool) -> None:
+    """The operator's node is gone by then: nothing else would ask for it again."""
+    cluster = cluster_of()
+    cluster.benches[4].lose(leader_and_isr_path(TP), happened=happened, writes=True)
+    ask(cluster, {TP: 2})
+    assert ELECTIONS not in cluster.zk.nodes
+    cluster.pass_ms(2_000)
+    assert decided(cluster) == (2, 1, (1, 2, 3))
+    assert (L, 1) == cluster.roles()[2]
+    ask(cluster, {TP: 3})
+    cluster.pass_ms(2_000)
+    assert decided(cluster) == (3, 2, (1, 2, 3)), "whom it wanted first is not wanted any more"
