@@ -29,8 +29,8 @@ def keep(values: Iterable[Any], *kept: Any) -> list[Any]:
     marked, found = [], set()
     for value in values:
         params = value if isinstance(value, type(pytest.param())) else pytest.param(value)
-        names = {params.id, *params.values} if params.id else set(params.values)
-        hits = [each for each in kept if each in names or each == params.values]
+        names = [*params.values, params.values, *([params.id] if params.id else [])]
+        hits = [each for each in kept if each in names]
         found.update(map(str, hits))
         rest = () if hits else (exhaustive,)
         marked.append(pytest.param(*params.values, id=params.id, marks=[*params.marks, *rest]))

@@ -18,10 +18,16 @@ pytestmark = pytest.mark.slow
 
 # Extra -> the modules that import on demand what needs it, each after it has asked harness/extras.py.
 GATES = {
-    "docker": {"harness.hosts", "harness.cleanup.undo", "harness.cli.clean", "harness.machine.table"},
+    "docker": {
+        "harness.hosts",
+        "harness.hosts.images",
+        "harness.cleanup.undo",
+        "harness.cli.clean",
+        "harness.machine.table",
+    },
     "ssh": {"harness.hosts"},
-    # The tables of clients; workloads.clients.beginning asks for both.
-    "kafka": {"workloads", "workloads.clients.beginning"},
+    # The tables of clients; workloads.clients.libraries asks for both.
+    "kafka": {"workloads", "workloads.clients.libraries"},
     # Its program, which harness.hosts.faulty starts after it has asked.
     "fuse": {"harness.hosts.faultfs"},
     # Java's own files; harness.java says what is missing.
@@ -76,10 +82,11 @@ def test_no_command_needs_an_extra_before_it_has_asked_for_it() -> None:
 def test_every_gate_asks_for_its_extra() -> None:
     asks = {
         "harness.hosts": "extras.require(host",
+        "harness.hosts.images": 'require("docker"',
         "harness.cleanup.undo": 'extras.lacks("docker")',
         "harness.cli.clean": 'extras.require("docker"',
         "harness.machine.table": 'extras.lacks("docker")',
-        "workloads.clients.beginning": 'extras.lacks("kafka"',
+        "workloads.clients.libraries": 'extras.lacks("kafka"',
         "harness.hosts.faulty": 'extras.lacks("fuse")',
     }
     for name, words in asks.items():

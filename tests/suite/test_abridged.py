@@ -203,6 +203,7 @@ print(ops.total, result.activity.acked, page.stat().st_size, peak_bytes(os.getpi
 """
 
 
+@exhaustive
 @pytest.mark.slow
 def test_memory_and_page_do_not_grow_with_the_history(tmp_path: Path) -> None:
     small, large = (

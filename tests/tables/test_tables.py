@@ -19,6 +19,7 @@ from harness.tables.writer import hashes, make_tables, read_manifest
 from tests.checkers.golden import M1, RECORDS, replicated
 from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.story import TOPIC, Story
+from tests.kept import exhaustive
 from tests.tables.stored import all_ops, silent, stored
 
 
@@ -33,6 +34,7 @@ def _value(op: Op) -> object:
         return dict(op.value)
 
 
+@exhaustive
 @pytest.mark.slow
 def test_tables_of_every_golden_and_plant_have_every_op(tmp_path: Path) -> None:
     irregular = 0

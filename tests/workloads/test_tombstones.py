@@ -12,6 +12,7 @@ from harness.keys import is_tombstone
 from harness.launch import Address
 from harness.model import OpType, events_of
 from harness.workload.plan import Clients, ConsumerPlan, Library, ProducerPlan
+from tests.kept import keep
 from tests.needs import needs
 from tests.workloads.test_at_work import LOG, played
 
@@ -42,10 +43,14 @@ expect kip380: none
 
 @pytest.mark.parametrize(
     "library",
-    [
-        pytest.param(each, marks=[pytest.mark.kafka, needs("java-clients")] if each is Library.JAVA else [])
-        for each in Library
-    ],
+    keep(
+        [
+            pytest.param(each, marks=[pytest.mark.kafka, needs("java-clients")] if each is Library.JAVA else [])
+            for each in Library
+        ],
+        Library.RAW,
+        Library.LIBRDKAFKA,
+    ),
 )
 def test_tombstones_are_sent_read_and_gone_after_their_delay(
     tmp_path: Path, zookeeper: Address, library: Library

@@ -25,7 +25,7 @@ from tests.checkers.golden import RECORDS, STORIES
 from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.specs import random_spec, written_spec
 from tests.checkers.story import Story
-from tests.kept import exhaustive
+from tests.kept import exhaustive, keep
 
 pytestmark = pytest.mark.spark
 
@@ -67,13 +67,16 @@ def test_spark_finds_what_the_plain_loop_finds_in_hundreds_of_runs(found: dict[s
 
 @pytest.mark.parametrize(
     ("spec", "runs"),
-    [
-        (random_spec(), HISTORIES.keys()),
-        (random_spec("local"), STORIES),
-        (written_spec("none"), STORIES),
-        (written_spec("lost m2"), STORIES),
-    ],
-    ids=["sim", "local", "none", "lost"],
+    keep(
+        [
+            pytest.param(random_spec(), HISTORIES.keys(), id="sim"),
+            pytest.param(random_spec("local"), STORIES, id="local"),
+            pytest.param(written_spec("none"), STORIES, id="none"),
+            pytest.param(written_spec("lost m2"), STORIES, id="lost"),
+        ],
+        "sim",
+        "lost",
+    ),
 )
 def test_result_is_the_same_whether_spark_or_this_process_applied_the_rules(
     spec: RunSpec, runs: Collection[str], found: dict[str, list[Anomaly]]

@@ -89,7 +89,6 @@ def test_finding_is_shrunk_to_a_written_scenario_that_expects_nothing_of_kip380(
             pytest.param("kip320+fence_fetch=no", 220),
         ],
         ("hw", 6),
-        ("kip320+fence_fetch=no", 220),
     ),
 )
 def test_findings_of_each_kind_are_shrunk_to_twelve_steps_or_fewer(

@@ -24,7 +24,7 @@ from harness.workload.plan import Clients, ConsumerPlan, Library, Place, Produce
 from harness.workload.script import Life
 from tests.broker.log.batches import TP, all_of
 from tests.broker.wire.tiny_server import TinyBroker, running
-from tests.kept import keep
+from tests.kept import exhaustive
 from workloads.clients.beginning import begin
 from workloads.clients.children import ROOT
 from workloads.clients.consuming import opened
@@ -98,7 +98,8 @@ def pids(ops: Sequence[Op]) -> list[int]:
     return [started.pid for _, started in events_of(ops, ClientStarted)]
 
 
-@pytest.mark.parametrize("own", keep([Library.RAW, Library.LIBRDKAFKA], Library.RAW))
+@exhaustive  # tests/nemesis/test_client_crash.py kills the clients of a whole run
+@pytest.mark.parametrize("own", [Library.RAW, Library.LIBRDKAFKA])
 def test_killed_clients_live_on_and_no_op_of_theirs_is_lost(
     broker: TinyBroker, history: History, ledger: Ledger, own: Library
 ) -> None:
