@@ -145,4 +145,5 @@ def test_suite_of_no_run_whose_table_is_cut_says_so(tmp_path: Path) -> None:
 def test_folder_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
     run_in(tmp_path / "a", "run")
     (tmp_path / "b").mkdir(mode=0)
-    assert [f"{tmp_path / 'b'}: Permission denied"] == list(find_stored([tmp_path]).unlisted)
+    named = f"{tmp_path / 'b'}: Permission denied; expected a folder that can be listed"
+    assert [named] == list(find_stored([tmp_path]).unlisted)
