@@ -129,6 +129,8 @@ class Heard:
                 else:
                     asked[effect.tag] = _Asked(pending)
         if answered is not None and not goes_on:
+            if isinstance(answered.pending, AwaitRest):  # once an answer is lost, so is the rest, unasked
+                answered.results += [ZkError.LOST] * len(answered.pending.left)
             void = _void(answered.about, answered, state)
             for of, text in self._reread[name].wrong(self._world, answered.about, state, void=bool(void)):
                 self._violations.add(Rule.OFFICE, of, (name,), -1, f"{name} {text}")
