@@ -14,6 +14,7 @@ from harness.night.count import Count, Finding
 from harness.night.schedule import LineKey, Role, Unit
 from harness.night.state import State
 from harness.night.trim import FINDINGS
+from harness.report.text import plural
 from harness.version import named
 
 VERSION: Final = 1
@@ -292,7 +293,7 @@ def _canary(line: Line, first: Unit) -> tuple[str, str]:
             UNKNOWN,
             f"{line.count.verdicts['unknown']} of {line.count.runs} runs are unknown, and no other fails",
         )
-    return BAD, f"a violation was expected, and none was found in {line.count.runs} runs"
+    return BAD, f"a violation was expected, and none was found in {plural(line.count.runs, 'run')}"
 
 
 def _groups(lines: Iterable[Line], gone: set[str]) -> list[Group]:
