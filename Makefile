@@ -27,6 +27,8 @@ ARGS ?=
 SLOW := slow or spark or docker or root or kafka or exhaustive
 # And of these tests, those with Java programs that are large: a second lane beside the others.
 JVM := spark or kafka
+# Those that wait longest, for signals, machines and faults: a third lane, by their folders.
+FAULTS := tests/endings tests/hosts tests/nemesis tests/suite
 # What is left to test-all and test-releases.
 NOT_IN_TEST := exhaustive or releases
 
@@ -121,8 +123,8 @@ bench-guidance: $(STAMP)  ## whether a search pays that grows what coverage chos
 	@$(BIN)/python -m benchmarks.guidance $(ARGS)
 
 .PHONY: test
-test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about twenty minutes, with -j3 ten
-	@$(BIN)/python -m tests.skips quick slow jvm
+test: test-quick test-slow test-faults test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about twenty minutes, with -j4 ten
+	@$(BIN)/python -m tests.skips quick slow faults jvm
 
 .PHONY: test-all
 test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release
@@ -134,7 +136,11 @@ test-quick: $(STAMP)  ## the tests that need no process, no network, no Spark an
 
 .PHONY: test-slow
 test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes and containers those in `test`; what is missing is skipped
-	@$(BIN)/python -m pytest --marked -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" --lane slow $(ARGS)
+	@$(BIN)/python -m pytest --marked -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" $(FAULTS:%=--ignore=%) --lane slow $(ARGS)
+
+.PHONY: test-faults
+test-faults: $(STAMP) java $(CLASSES)  ## the same for the folders of signals, hosts and faults, which wait longest
+	@$(BIN)/python -m pytest --marked -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" --lane faults $(FAULTS) $(ARGS)
 
 .PHONY: test-jvm
 test-jvm: $(STAMP) java $(CLASSES)  ## of the tests on Spark and Apache Kafka those in `test`; what is missing is skipped
