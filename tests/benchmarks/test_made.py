@@ -10,6 +10,7 @@ from benchmarks.made.history import Maker, Shape
 from benchmarks.made.plants import AT_END, PLANTS, Plant
 from benchmarks.made.truth import read_truth, write_truth, wrong
 from checkers.judge import check_in_process
+from tests.kept import keep
 from tests.tables.stored import all_ops
 
 SENDS = 300
@@ -31,7 +32,7 @@ def test_made_history_is_sound(tmp_path: Path, batch: int, unanswered: float) ->
     assert SENDS * 2 == manifest.rows["produces"]
 
 
-@pytest.mark.parametrize("name", [*PLANTS])
+@pytest.mark.parametrize("name", keep(PLANTS, "lost", "diverged"))
 def test_plant_is_found_and_nothing_else(tmp_path: Path, name: str) -> None:
     number = SENDS - 20 if name in AT_END else 57
     maker = Maker(_shape(3, 0.1, Plant(name=name, number=number, partition=1)))

@@ -81,5 +81,6 @@ def test_process_that_fails_is_an_error() -> None:
         search.twice("kip999", 1, Console(record=True))
 
 
+@exhaustive
 def test_hashes_are_those_of_the_seeds() -> None:
     assert list(digests("kip380", range(4)))[2:] == list(digests("kip380", range(2, 4)))

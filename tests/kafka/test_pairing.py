@@ -32,6 +32,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow, needs(f"kafka-{RELEASE}")]
 SEEDS = [pytest.param(1, 1, id="one"), pytest.param(0, 2, id="two")]
 
 
+@exhaustive
 @pytest.mark.parametrize(("first_seed", "count"), keep(SEEDS, "one"))
 def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], first_seed: int, count: int

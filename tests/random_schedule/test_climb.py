@@ -17,6 +17,7 @@ from harness.scenario.text import text_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
+from tests.kept import exhaustive
 from tests.random_schedule.test_upgrades import loses_a_session_beside_a_loss_of_power, rounds
 
 LADDER = ["@kip101", "@kip279", "@kip320", OWN, "@kip320", OWN]
@@ -109,6 +110,7 @@ def test_schedule_is_read_again_from_its_text_as_it_was() -> None:
     assert (scenario.clients, REPLICAS) == (again.clients, again.replicas)
 
 
+@exhaustive
 def test_clients_work_all_the_time_and_nothing_is_lost_but_by_a_fault() -> None:
     result, ops = play_in_memory(sim_player(runs().load_target()), runs().spec(2))
     assert result.verdict <= Verdict.PERMITTED, result.sentences

@@ -18,7 +18,7 @@ from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
 from targets.simulator.zookeeper_faults import random_formats
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 
 SEEDS = range(40)
 
@@ -85,6 +85,7 @@ def test_some_schedules_change_the_format_up_and_down_while_all_is_quiet() -> No
         assert all(acts[at - 1] == acts[at + 1] == QUIET for at in places)
 
 
+@exhaustive
 @pytest.mark.parametrize("first", keep([0, 20], 0))
 def test_sound_brokers_lose_nothing_that_is_promised(first: int) -> None:
     runs = RandomRuns(target="broker", variant="kip380", host=SIM)

@@ -62,6 +62,7 @@ def test_search_in_two_processes_finds_what_one_finds_in_the_same_order() -> Non
     assert one == two
 
 
+@exhaustive
 @pytest.mark.slow
 def test_search_ends_with_the_first_result_that_is_enough() -> None:
     found = list(search(RUNS, range(40), jobs=1, stop=lambda result: result.is_finding))

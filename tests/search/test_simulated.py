@@ -83,6 +83,7 @@ def test_run_in_which_nothing_is_acknowledged_proves_nothing() -> None:
     assert "No record of the schedule was acknowledged" in result.vacuous
 
 
+@exhaustive
 @pytest.mark.slow
 def test_result_names_first_what_an_oracle_saw_and_at_which_step() -> None:
     result = first_found("hw", range(10))

@@ -26,7 +26,7 @@ from targets.simulator.oracles import Oracles
 from targets.simulator.play_time import DEPOSE
 from targets.simulator.tree import ZkWrite
 from targets.simulator.world import World
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, Steps, cluster, leads, registered, settled
 
 SEEDS = range(60)
@@ -83,6 +83,7 @@ def test_administrator_elects_creates_deposes_validates_and_deletes() -> None:
     assert both  # now and then two brokers are asked to delete the same topics
 
 
+@exhaustive
 def test_deposal_is_in_the_history_and_the_topics_are_not() -> None:
     stages = [Stage(seed) for seed in SEEDS]
     for stage in stages:
@@ -109,6 +110,7 @@ def test_administrator_leaves_the_topics_of_a_runs_clients_alone() -> None:
     assert written.isdisjoint(map(config_path, ("spare", "spare-too")))
 
 
+@exhaustive
 def test_administrator_does_nothing_before_the_first_step_nor_after_the_last() -> None:
     for seed in SEEDS:
         stage = Stage(seed)

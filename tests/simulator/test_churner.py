@@ -27,6 +27,7 @@ from targets.broker.core.messages import TopicPartition
 from targets.simulator.client import SimClient
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.world import World
+from tests.kept import exhaustive
 from tests.simulator.worlds import IDS, boot
 
 HEAD = """title A topic is deleted and created again
@@ -65,6 +66,7 @@ def test_topics_come_and_go_while_faults_are_in_force_and_nothing_old_is_found_i
         assert min(outcomes[f, OpType.OK], outcomes[f, OpType.FAIL]) > 12
 
 
+@exhaustive
 def test_zombie_that_missed_a_deletion_is_told_when_it_returns() -> None:
     """Of the seeds whose topic was deleted while A was away, none leaves a log with A."""
     wrong = {seed: found for seed in range(30) if (found := play(seed, "zombie A\npass 200ms\n")[0].sentences)}

@@ -16,6 +16,7 @@ from targets.simulator.next_topics import MOST, NextTopics
 from targets.simulator.play_time import OPERATOR
 from targets.simulator.tree import ZkWrite
 from targets.simulator.world import World
+from tests.kept import exhaustive
 from tests.simulator.test_administrator import LAST_LINE, NODES, step
 from tests.simulator.worlds import cluster
 
@@ -75,6 +76,7 @@ def test_settings_go_with_their_topic_and_brokers_hear_of_it() -> None:
         }
 
 
+@exhaustive
 @pytest.mark.parametrize("lines", [(), (0, LAST_LINE)], ids=["before the first step", "after the last"])
 def test_no_topic_follows_when_no_schedule_is_played(lines: tuple[int, ...]) -> None:
     for seed in SEEDS:

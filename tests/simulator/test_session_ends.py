@@ -16,6 +16,7 @@ from targets.simulator.play_time import EXPIRE, depose_controller
 from targets.simulator.session_ends import SessionEnds
 from targets.simulator.world import World
 from targets.simulator.zookeeper import Ending
+from tests.kept import exhaustive
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import IDS, TOPIC, WAIT_S, Ops, cluster, registered
 
@@ -53,6 +54,7 @@ def test_sessions_end_in_some_worlds_and_every_broker_registers_again() -> None:
     assert 0 < late <= ended < len(SEEDS)
 
 
+@exhaustive
 def test_registration_that_goes_is_in_the_history_as_a_fault_that_took_effect() -> None:
     told = set()
     for seed in SEEDS:
@@ -63,6 +65,7 @@ def test_registration_that_goes_is_in_the_history_as_a_fault_that_took_effect() 
     assert {OpType.INVOKE, OpType.OK} == told
 
 
+@exhaustive
 def test_last_step_ends_it() -> None:
     for seed in SEEDS:
         stage = Stage(seed)

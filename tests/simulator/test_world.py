@@ -8,6 +8,7 @@ from targets.broker.core.rules import PROTOCOLS, with_rule
 from targets.simulator.client import SimClient
 from targets.simulator.network import Latency
 from targets.simulator.world import Randomness, World
+from tests.kept import exhaustive
 from tests.simulator.storm import IDS, Storm
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, boot, cluster, settled, state
 
@@ -89,6 +90,7 @@ def test_storm_ends_no_core_and_calms_down_with_all_replicas_alike(seed: int) ->
     assert 1 == len({None if log is None else log.batches for log in logs})
 
 
+@exhaustive
 def test_storms_make_every_fault_bite() -> None:
     bit: set[str] = set()
     for seed in range(STORMS):

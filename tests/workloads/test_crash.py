@@ -96,6 +96,7 @@ SIMULATED = RandomRuns(
 )
 
 
+@exhaustive
 def test_simulated_clients_are_killed_and_started_again_amid_chaos_and_nothing_is_wrong() -> None:
     spec = SIMULATED.spec(SEED)
     result, ops = play_in_memory(sim_player(TARGET), spec)

@@ -131,6 +131,7 @@ def test_schedule_that_is_unknown_under_the_reference_must_at_least_show_nothing
     )
 
 
+@exhaustive
 def test_random_schedule_that_holds_under_no_reference_stays_a_random_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Subject, "referring", lambda subject, _: subject)
     shrunk = shrunk_of("hw", 2)
@@ -146,6 +147,7 @@ def test_two_processes_find_what_one_finds_after_as_many_tries(monkeypatch: pyte
     assert replace(one, seconds=0.0) == replace(two, seconds=0.0)
 
 
+@exhaustive
 def test_tries_end_it_early_and_the_file_has_the_best_so_far(tmp_path: Path) -> None:
     shrunk = shrunk_of("hw", 6, tries=12)
     assert (Ended.SPENT, 12) == (shrunk.ended, shrunk.tries)
