@@ -38,6 +38,8 @@ def inject(cluster: Cluster, name: str) -> str:
         cluster.fabric.drop(hold)
     if not held:
         raise PreconditionError(f"zookeeper-multi-lost {name}: no multi within {WITHIN_S:g} s ({asked})")
+    # The write behind the one whose answer was lost may have been lost itself: then the controller decides again.
+    cluster.time.until(lambda: cluster.cancelled or partition.leader() == others[0], WITHIN_S)
     return f"{asked}; the answer to a multi of {name} was lost with its connection; {partition.leader()} leads"
 
 

@@ -10,6 +10,7 @@ from harness.events import Healed
 from harness.model import OpType, Verdict, events_of
 from harness.packets import Packets
 from nemesis import NEMESES
+from tests.needs import needs
 from tests.nemesis.conftest import await_whole, heal, inject, roles
 from tests.nemesis.every_fault import pretending
 from tests.nemesis.simulated import played, refused, seen
@@ -93,6 +94,7 @@ def test_two_faults_of_one_node_are_undone_together() -> None:
 
 @pytest.mark.slow
 @pytest.mark.root
+@needs("iptables")
 def test_real_leader_whose_packets_are_dropped_is_heard_of_again(cluster: Cluster) -> None:
     leader, _ = roles(cluster)
     assert "packets dropped: " in inject("drop-packets", cluster, leader)
