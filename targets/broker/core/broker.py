@@ -370,8 +370,8 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
         case reading.AwaitNodes():
             controller.on_nodes(core, continuation, results)
         case reading.AwaitStates():
-            controller.on_states(core, continuation, results)
-            office.heed(core)
+            if controller.on_states(core, continuation, results):
+                office.heed(core)
         case state_writes.AwaitStateWrites():
             controller.on_wrote(core, continuation, results[0])
         case made.AwaitMark():

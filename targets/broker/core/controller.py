@@ -195,13 +195,18 @@ def on_wishes_taken(core: Core, continuation: AwaitWishesTaken, result: ZkResult
     _read_failed(core)
 
 
-def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
-    """Decide (V3 A.3, B, D.4 to D.6): inform, write what must change, stop deleted replicas."""
+def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> bool:
+    """
+    Decide (V3 A.3, B, D.4 to D.6): inform, write what must change, stop deleted replicas.
+
+    Returns:
+        False if nothing was read: an answer was lost, or outlived the office that asked.
+    """
     if left_office(core, continuation.office):
-        return
+        return False
     if any(result is ZkError.LOST for result in results):
         _read_failed(core)
-        return
+        return False
     controller = core.state.controller
     note_read(core, continuation, results)
     registered = dict(continuation.live)
@@ -253,6 +258,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         controller.writes.append(replace(decided, changes=mine, saw=continuation.live, fresh=tp in fresh))
     _send_writes(core)
     reassignment.wake(core)
+    return True
 
 
 def _stop_deleted(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.events import ZkSession
+from targets.broker.core.events import ZkAsk, ZkSession
 from targets.broker.core.messages import LeaderAndIsr, LeaderAndIsrRequest, TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
@@ -17,6 +17,7 @@ from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,
     broker_path,
     leader_and_isr_path,
+    topic_path,
 )
 from tests.broker.core.bench import TP, Bench
 from tests.broker.core.cluster import Cluster
@@ -236,7 +237,19 @@ def test_new_controller_finishes_what_the_old_one_left() -> None:
     assert decided(cluster) == (1, 1, (1,))
 
 
-def test_reading_that_outlives_its_office_decides_nothing() -> None:
+def with_a_reading_held(path: str) -> tuple[Cluster, Bench]:
+    """Return a cluster whose controller awaits the part of a reading that is about this path."""
+    cluster = cluster_of()
+    bench = cluster.benches[3]
+    cluster.zk.put(topic_path("t"), cluster.zk.nodes[topic_path("t")].data)  # so that its states are read
+    bench.hold(path)
+    bench.fire(BROKER_TOPICS)
+    assert len(bench.held) == 1
+    return cluster, bench
+
+
+@pytest.mark.parametrize("path", [BROKER_TOPICS, topic_path("t"), STATE])
+def test_reading_that_outlives_its_office_decides_nothing(path: str) -> None:
     """
     A controller deposed while it reads ZooKeeper neither writes nor sends commands at the end of the reading.
 
@@ -244,10 +257,7 @@ def test_reading_that_outlives_its_office_decides_nothing() -> None:
 
     Source: KAFKA-6082.
     """
-    cluster = cluster_of()
-    deposed = cluster.benches[3]
-    deposed.hold(STATE)
-    deposed.fire(BROKER_TOPICS)
+    cluster, deposed = with_a_reading_held(path)
     cluster.zk.remove(CONTROLLER)
     cluster.zk.due.sort(reverse=True)  # the others are notified first
     cluster.settle()
@@ -256,6 +266,18 @@ def test_reading_that_outlives_its_office_decides_nothing() -> None:
     before, sent = cluster.zk.zxid, len(deposed.sent())
     deposed.release()
     assert (cluster.zk.zxid, len(deposed.sent())) == (before, sent)
+
+
+def test_reading_that_outlives_its_office_does_nothing_in_the_next_one() -> None:
+    """Whether the next office is still the newest is for that one's own readings to find out."""
+    cluster, bench = with_a_reading_held(STATE)
+    cluster.benches = {3: bench}
+    cluster.zk.remove(CONTROLLER)
+    cluster.settle()
+    assert (bench.broker.state.controller.epoch, len(bench.held)) == (2, 2)
+    bench.command(leader=1, epoch=5, replicas=(1, 2, 3), controller_epoch=9)
+    del bench.held[1:]
+    assert not [effect for effect in bench.release() if isinstance(effect, ZkAsk)]
 
 
 # --- on_broker_change --------------------------------------------------------------------------------------
