@@ -31,7 +31,14 @@ from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
 from harness.random_schedule.tombstones import with_tombstones
-from harness.random_schedule.upgrades import fit_for_epochless, has_upgrades, upgradable, with_upgrades
+from harness.random_schedule.upgrades import (
+    for_epochless,
+    has_upgrades,
+    is_epochless,
+    one_by_one,
+    upgradable,
+    with_upgrades,
+)
 from harness.random_schedule.width import KEYED_SEGMENT_BYTES, draw_width, is_wide, keyed_clients
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
@@ -152,7 +159,8 @@ class _Drawing:
         clients, keys = keyed_clients(self._seed, width.clients) if width.wide else (width.clients, 0)
         if width.wide and profile.only is None and upgraded:
             steps = with_upgrades(self._seed, steps, self._nodes, self._replicas, self._faults, quiet=not keys)
-            steps, clients = fit_for_epochless(steps, clients)
+            if is_epochless(steps):
+                steps, clients = one_by_one(steps), for_epochless(clients)
         settings = Settings(
             min_isr=min_isr,
             replica_lag_ms_max=lag or None,

@@ -20,7 +20,7 @@ Source:  KIP-101, Compatibility, Deprecation, and Migration Plan; Apache Kafka's
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -109,18 +109,25 @@ def with_upgrades(
     return [*steps[:at], *rolled, *steps[at:]]
 
 
-def fit_for_epochless(steps: list[Act], clients: Clients) -> tuple[list[Act], Clients]:
-    """
-    Return steps and clients as they are, or as a cluster without epochs can take them, if it is one for a while.
+def is_epochless(steps: Iterable[Act]) -> bool:
+    """Return True if a cluster has no epochs for a while."""
+    return any(isinstance(act, Install) and act.protocol == EPOCHLESS for act in steps)
 
-    It knows no producer ids. And each record has a batch of its own: a follower that has kept what its leader lost
-    ends inside a batch of its leader, and is stuck for good (KAFKA-6361, and KIP-101, Scenario 2).
+
+def one_by_one(steps: Iterable[Act]) -> list[Act]:
     """
-    if not any(isinstance(act, Install) and act.protocol == EPOCHLESS for act in steps):
-        return steps, clients
-    singly = [replace(act, singly=True) if isinstance(act, Produce) else act for act in steps]
+    Return steps as a cluster without epochs can take them: each record has a batch of its own.
+
+    Else a follower that has kept what its leader lost may end inside a batch of its leader, and is stuck for good
+    (KAFKA-6361, and KIP-101, Scenario 2).
+    """
+    return [replace(act, singly=True) if isinstance(act, Produce) else act for act in steps]
+
+
+def for_epochless(clients: Clients) -> Clients:
+    """Return clients whose records have batches of their own, and no producer ids, which it does not know."""
     producers = tuple(replace(each, batch=(1, 1)) for each in clients.unnumbered().producers)
-    return singly, replace(clients, producers=producers)
+    return replace(clients, producers=producers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.timing import REAL as REAL_TIME
 from harness.random_schedule.timing import VIRTUAL
+from harness.random_schedule.upgrades import for_epochless, is_epochless
 from harness.random_schedule.width import NARROW
 from harness.registry import load, pick
 from harness.run.spec import BROKER, RunSpec
@@ -252,10 +253,12 @@ def _workload(name: str) -> Definition:
 
 
 def _drawn(schedule: Scenario, name: str, seed: int) -> Clients:
-    """Return all clients of a workload for a schedule's partitions and nodes."""
+    """Return all clients of a workload for a schedule's partitions and nodes, fit for the versions in it."""
     workload = _workload(name)
     drawn = workload.clients(tuple(schedule.places), seed=seed)
-    return replace(drawn, churners=workload.churners(schedule.nodes, seed=seed))
+    drawn = replace(drawn, churners=workload.churners(schedule.nodes, seed=seed))
+    as_drawn = is_written(schedule) or not is_epochless(step.act for step in schedule.steps)
+    return drawn if as_drawn else for_epochless(drawn)
 
 
 def _with_clients(schedule: Scenario, clients: Clients) -> Scenario:

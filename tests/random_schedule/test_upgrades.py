@@ -20,7 +20,9 @@ from harness.random_schedule.upgrades import (
     with_upgrades,
 )
 from harness.scenario.steps import Act, Cut, Heal, Inject, Install, Pass, Produce, Settle
+from harness.search.random_runs import SIM, RandomRuns
 from nemesis import NEMESES
+from workloads import WORKLOADS
 
 STEPS: list[Act] = [Pass(Decimal(f"0.00{ms}")) for ms in range(1, 6)]
 NODES = ["A", "B", "C"]
@@ -207,3 +209,17 @@ def test_a_share_of_the_wide_runs_has_one_also_beside_keys_and_what_comes_and_go
             assert {(1, 1)} >= {producer.batch for producer in each.clients.producers}
             assert all(step.act.singly for step in each.steps if isinstance(step.act, Produce))
     assert any(EPOCHLESS in each.installed for each in upgraded)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in WORKLOADS.items() if not each.climbs and not each.of_libraries]
+)
+def test_clients_of_a_workload_fit_brokers_without_epochs_too(name: str) -> None:
+    """Seed 700115 under `idempotent` had records twice, and a replica that was stuck inside a batch."""
+    runs = RandomRuns(target="broker", variant="kip380", host=SIM, workload=name)
+    beside, elsewhere = runs.spec(700115).scenario, runs.spec(1).scenario
+    assert (EPOCHLESS in beside.installed, EPOCHLESS in elsewhere.installed) == (True, False)
+    assert not beside.clients.idempotent
+    assert {(1, 1)} == {producer.batch for producer in beside.clients.producers}
+    drawn = WORKLOADS[name].clients(tuple(elsewhere.places), seed=1).without(runs.left_out(1))
+    assert drawn.producers == elsewhere.clients.producers
