@@ -299,3 +299,10 @@ class Cluster:
 
 def _deliver_all(_asker: Bench, _send: Send) -> bool:
     return False
+
+
+def cluster_of(rules: str = "hw", replicas: tuple[int, ...] = (1, 2), **settings: Any) -> Cluster:
+    """Return a cluster where broker 3 is controller, 1 and 2 start after it, and the first replica leads."""
+    cluster = Cluster(rules, brokers=(3, 1, 2), **settings)
+    cluster.create(replicas=replicas)
+    return cluster
