@@ -201,6 +201,9 @@ $(CLASSES): $(STAMP) checkers/spark/session.py | java
 	@$(BIN)/python -m checkers.spark.archive || echo "doing without it"
 	@touch $(CLASSES)
 
+.PHONY: environment
+environment: $(STAMP)  ## Python's libraries in .venv, as every other target makes them when they are missing
+
 $(STAMP): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or later on PATH; install one, or say make PYTHON=/path/to/python" >&2; exit 2; }
 	@echo "making $(VENV) with $(PYTHON)"
