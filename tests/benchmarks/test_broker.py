@@ -23,7 +23,7 @@ from harness.launch import Launch
 from harness.model import FencepostError, UsageError
 from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_repeat
 from tests.benchmarks.test_job import JOB
-from tests.kept import exhaustive, keep
+from tests.kept import exhaustive
 from tests.needs import needs
 
 TINY = ("--alone", "--seconds=0.4", "--warm=0.1", "--repeats=1", "--acks=-1", "--bytes=1000")
@@ -118,7 +118,8 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluste
 
 @pytest.mark.slow
 @needs("java")
-@pytest.mark.parametrize("acks", keep([-1, 1], -1))
+@exhaustive
+@pytest.mark.parametrize("acks", [-1, 1])
 def test_tiny_load_counts_what_is_in_the_log(standing: RunningCluster, acks: int) -> None:
     topic, partitions = f"t{acks}", 2
     standing.create(topic, partitions)

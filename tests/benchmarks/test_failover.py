@@ -25,6 +25,7 @@ from targets.broker.core.zookeeper import ZkSet, leader_and_isr_path
 from targets.broker.log import split_produced
 from targets.broker.wire import decode_request
 from tests.broker.core.test_state_writes import MANY, controller_of_many, leaders, lose_leader
+from tests.kept import exhaustive
 from tests.needs import needs
 
 
@@ -94,6 +95,7 @@ def test_each_way_has_its_own_number_of_writes_under_way(way: str, sent: int) ->
 
 
 @pytest.mark.slow
+@exhaustive
 @needs("java")
 def test_real_failover_moves_every_leader_in_few_writes() -> None:
     """Source: Kafka Replication Design V3, discussion 1."""
