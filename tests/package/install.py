@@ -36,7 +36,8 @@ COMMANDS: Final[tuple[tuple[str, int], ...]] = (
     ("fencepost summary results", 0),
     ("fencepost lineage {data}", 4),
     ("fencepost agree results/latest results/latest", 0),
-    ("python -m harness.hosts.images", 2),
+    # Without -P, Python itself would take what it imports from the current folder.
+    ("python -P -m harness.hosts.images", 2),
     ("fencepost kafka list", 0),
     ("fencepost nightly --minutes 1 --host sim --seed 1", 0),
     ("fencepost clean", 2),
