@@ -125,7 +125,7 @@ def one_by_one(steps: Iterable[Act]) -> list[Act]:
 
 
 def for_epochless(clients: Clients) -> Clients:
-    """Return clients whose records have batches of their own, and no producer ids, which it does not know."""
+    """Return clients as a cluster without epochs can take them: each record in its own batch, no producer ids."""
     producers = tuple(replace(each, batch=(1, 1)) for each in clients.unnumbered().producers)
     return replace(clients, producers=producers)
 

@@ -257,8 +257,9 @@ def _drawn(schedule: Scenario, name: str, seed: int) -> Clients:
     workload = _workload(name)
     drawn = workload.clients(tuple(schedule.places), seed=seed)
     drawn = replace(drawn, churners=workload.churners(schedule.nodes, seed=seed))
-    as_drawn = is_written(schedule) or not is_epochless(step.act for step in schedule.steps)
-    return drawn if as_drawn else for_epochless(drawn)
+    if is_epochless(step.act for step in schedule.steps) and not is_written(schedule):
+        return for_epochless(drawn)
+    return drawn
 
 
 def _with_clients(schedule: Scenario, clients: Clients) -> Scenario:
