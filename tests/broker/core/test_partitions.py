@@ -16,18 +16,11 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.zookeeper import CONTROLLER, leader_and_isr_path, topic_path
 from tests.broker.core.bench import answers
-from tests.broker.core.cluster import Cluster
+from tests.broker.core.cluster import Cluster, cluster_of
 from tests.broker.core.test_reassignment import Mortal
 
 OK = ErrorCode.NONE
 TOPIC = "t"
-
-
-def cluster_of(protocol: str = "kip380") -> Cluster:
-    """Return three brokers, of which 3 is the controller, and a topic with one partition on 1 and 2."""
-    cluster = Cluster(protocol, brokers=(3, 1, 2))
-    cluster.create(replicas=(1, 2))
-    return cluster
 
 
 def add(
@@ -92,7 +85,7 @@ def test_next_controller_begins_what_was_added_whenever_the_last_one_dies(protoc
 
 
 def test_broker_places_them_beside_those_that_are_there() -> None:
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     assert [(TOPIC, OK)] == add(cluster, more(4))
     found = replicas_of(cluster)
     assert [0, 1, 2, 3] == sorted(found)
@@ -102,7 +95,7 @@ def test_broker_places_them_beside_those_that_are_there() -> None:
 
 def test_broker_that_is_not_the_controller_refuses() -> None:
     """Source: Kafka: NOT_CONTROLLER, upon which clients ask for metadata again."""
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     assert [(TOPIC, ErrorCode.NOT_CONTROLLER)] == add(cluster, more(2), to=1)
     assert {0: (1, 2)} == replicas_of(cluster)
 
@@ -122,13 +115,13 @@ def test_broker_that_is_not_the_controller_refuses() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(asked: MorePartitions, error: ErrorCode) -> None:
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     assert [(asked.topic, error)] == add(cluster, asked)
     assert {0: (1, 2)} == replicas_of(cluster)
 
 
 def test_each_topic_has_its_own_answer_and_a_check_alone_writes_nothing() -> None:
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     asked = (more(2, topic="unknown"), more(2))
     expected = {("unknown", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (TOPIC, OK)}
     assert expected == set(add(cluster, *asked, validate_only=True))
@@ -140,7 +133,7 @@ def test_each_topic_has_its_own_answer_and_a_check_alone_writes_nothing() -> Non
 @pytest.mark.parametrize(("count", "error"), [(2, ErrorCode.INVALID_PARTITIONS), (3, OK)])
 def test_second_of_two_requests_at_once_adds_to_what_the_first_has_added(count: int, error: ErrorCode) -> None:
     """Kafka has no error for what another request has written meanwhile."""
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     controller = cluster.benches[3]
     controller.hold(topic_path(TOPIC), writes=True)
     for each in (2, count):
@@ -153,7 +146,7 @@ def test_second_of_two_requests_at_once_adds_to_what_the_first_has_added(count: 
 
 
 def test_topic_that_is_written_again_and_again_is_read_once_more_and_no_more() -> None:
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     controller, whole = cluster.benches[3], cluster.zk.nodes[topic_path(TOPIC)].data
     controller.hold(topic_path(TOPIC), writes=True)
     topics = (more(2, topic="unknown"), more(2))
@@ -171,7 +164,7 @@ def test_topic_that_is_written_again_and_again_is_read_once_more_and_no_more() -
 
 def test_topic_with_added_partitions_is_deleted_whole() -> None:
     """Source: Kafka Replication Design V3, B, on_topic_change 2."""
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     add(cluster, more(2, (2, 3)))
     cluster.ask(3, DeleteTopicsRequest(topics=(TOPIC,), timeout_ms=1_000))
     assert topic_path(TOPIC) not in cluster.zk.nodes
@@ -186,7 +179,7 @@ def test_deposed_controller_adds_no_partitions_and_says_so(*, writes: bool, know
 
     Source:  Kafka, KafkaZkClient: what a controller writes checks the epoch of /controller_epoch.
     """
-    cluster = cluster_of()
+    cluster = cluster_of("kip380")
     controller, before = cluster.benches[3], replicas_of(cluster)
     controller.hold(topic_path(TOPIC), writes=writes)
     request = CreatePartitionsRequest(topics=(more(3),), timeout_ms=1_000, validate_only=False)
