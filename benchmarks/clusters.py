@@ -25,10 +25,10 @@ from benchmarks import profiled
 from benchmarks.cpu import child_with
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.target import NodeSpec, Target
 from harness.hosts.local import LocalHost
 from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
+from harness.target.target import NodeSpec, Target
 from harness.zookeeper.sessions import close_session, owner_of
 from targets.broker_target import BrokerTarget
 from targets.kafka.fetch import default_source, fetch

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from harness.cluster.settings import MessageFormat, Settings
-from harness.cluster.target import NodeSpec, PartitionTruth, Printed, ZooKeeperPort
 from harness.launch import Address, Launch
 from harness.model import UsageError
 from harness.registry import pick
 from harness.scenario.variant import present_name
+from harness.target.settings import MessageFormat, Settings
+from harness.target.target import NodeSpec, PartitionTruth, Printed, ZooKeeperPort
 from targets.broker.config import SECRET_VARIABLE
 from targets.broker.core import assignments, wishes, zookeeper
 from targets.broker.core import rules as core_rules
@@ -38,7 +38,7 @@ _CLOCKS: Final = re.compile(r" clocks: wall_ns=(?P<wall>\d+) monotonic_ns=(?P<mo
 
 
 class BrokerTarget:
-    """The target `broker`; see harness/cluster/target.py for every call."""
+    """The target `broker`; see harness/target/target.py for every call."""
 
     name = "broker"
 

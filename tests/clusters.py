@@ -15,14 +15,14 @@ from confluent_kafka.admin import AdminClient
 
 from harness import limits
 from harness.cluster.cluster import Cluster
-from harness.cluster.settings import Settings
-from harness.cluster.target import NodeSpec
 from harness.environment.machines import RealMachines, open_machines
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.launch import Address, Launch
 from harness.scenario.file import Step
 from harness.scenario.steps import Inject
+from harness.target.settings import Settings
+from harness.target.target import NodeSpec
 from targets.broker_target import BrokerTarget
 from tests.specs import cluster_spec
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.cluster.settings import Settings
-from harness.cluster.target import Target
 from harness.run.spec import RunSpec
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant
+from harness.target.settings import Settings
+from harness.target.target import Target
 
 
 def cluster_spec(

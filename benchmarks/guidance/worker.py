@@ -44,10 +44,10 @@ def guided(first: int, tries: int, *, by_coverage: bool) -> int | None:
     Those are the ones that brought new pairs, or without coverage any that were played.
     """
     from benchmarks.guidance.pairs import PairsEnvironment
-    from harness.cluster.settings import MessageFormat
     from harness.run.player import Player
     from harness.search.random_runs import SIM, RandomRuns
     from harness.search.simulated import simulate
+    from harness.target.settings import MessageFormat
     from nemesis import NEMESES
 
     runs = RandomRuns(target="broker", variant=PROTOCOL, host=SIM)

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Final
 
 from checkers.facts.fact import fact
-from harness.cluster.settings import FORMAT_SETTING
 from harness.events import (
     AlterTopic,
     Assigned,
@@ -24,6 +23,7 @@ from harness.events import (
     Started,
 )
 from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
+from harness.target.settings import FORMAT_SETTING
 
 NO_KEY: Final = ("", -1)
 # The setting of a run whose batches need have no epochs.

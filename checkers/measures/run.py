@@ -19,9 +19,9 @@ from checkers.facts.activity import Counts
 from checkers.measures.availability import Availability, Bools, Ints, window_of, windows_of
 from checkers.measures.in_force import InForce
 from checkers.measures.latency import bounds_of, buckets_of
-from harness.cluster.target import MODELS
 from harness.events import Done, LineUnreadable, Produce, Setup
 from harness.model import Op, OpType, Source
+from harness.target.target import MODELS
 
 # What is measured, a word, two numbers that tell it from others, and two that add up: a sum and a maximum.
 Measure: TypeAlias = tuple[str, str, int, int, int, int]

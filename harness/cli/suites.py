@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cluster.target import Target
 from harness.environment import ENVIRONMENTS
 from harness.model import UsageError
 from harness.registry import load, pick
@@ -25,6 +24,7 @@ from harness.suite.options import Options, configure_options, configure_stop
 from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import read_scenario
 from harness.suite.spark_worker import spark_worker
+from harness.target.target import Target
 from targets import TARGETS
 from workloads import SCENARIOS
 

@@ -23,13 +23,13 @@ from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, 
 from harness.cluster.last_words import explained
 from harness.cluster.names import OWN, protocol_of
 from harness.cluster.partition import NOTED, Partition
-from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, UNREACHED, Effect
 from harness.events import Event, Installed, Printed
 from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
+from harness.target.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.workload.plan import ChurnPlan, Place
 
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))

@@ -15,9 +15,9 @@ from harness.ability import Ability
 from harness.bit_rot import Flip, Where
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
-from harness.cluster.target import PartitionTruth
 from harness.logdir.scan import ReplicaLog
 from harness.packets import Packets
+from harness.target.target import PartitionTruth
 
 T = TypeVar("T")
 

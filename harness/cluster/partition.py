@@ -10,7 +10,6 @@ from typing import Final
 
 from harness.cluster import probe
 from harness.cluster.interfaces import Machines, ZooKeeperView
-from harness.cluster.target import PartitionTruth, Target
 from harness.events import (
     Append,
     Awaiting,
@@ -31,6 +30,7 @@ from harness.events import (
     Truncate,
 )
 from harness.logdir.scan import ReplicaLog
+from harness.target.target import PartitionTruth, Target
 from harness.workload.plan import Place
 
 # The events that `note` understands.

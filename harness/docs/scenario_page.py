@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Final
 
 from harness import limits
-from harness.cluster.settings import Settings
 from harness.docs import markdown
 from harness.scenario import condition_types as condition_kinds
 from harness.scenario import file as schedule
@@ -18,6 +17,7 @@ from harness.scenario.file import Scenario
 from harness.scenario.grammar import Statement, shape_of
 from harness.scenario.steps import LINK_STEPS, STEPS, Produce
 from harness.suite.scenario_files import read_scenario
+from harness.target.settings import Settings
 from workloads import SCENARIOS
 
 _WORDS: Final[tuple[tuple[str, tuple[type[Statement], ...]], ...]] = (

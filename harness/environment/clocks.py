@@ -14,13 +14,13 @@ from harness import limits
 from harness.ability import Ability
 from harness.cleanup.process import until
 from harness.clocks import Reading, Which
-from harness.cluster.target import Target
 from harness.environment.needs import needs_of
 from harness.hosts import moments
 from harness.hosts.base import Host
 from harness.model import PreconditionError
 from harness.run.spec import RunSpec
 from harness.scenario.steps import Inject
+from harness.target.target import Target
 from nemesis import NEMESES
 
 _WHICH: Final = {Ability.WALL_CLOCK: Which.WALL, Ability.CLOCKS: Which.BOTH}

@@ -21,7 +21,6 @@ from harness.cleanup.ledger import Ledger
 from harness.clocks import Reading, Setting
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
-from harness.cluster.target import NodeSpec, Target
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.flipping import chosen, count_of
@@ -43,6 +42,7 @@ from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
+from harness.target.target import NodeSpec, Target
 from harness.zookeeper.view import RealZooKeeperView
 
 

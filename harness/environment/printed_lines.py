@@ -2,7 +2,7 @@
 Follow the lines that nodes print and record them in the history, for targets whose nodes emit no events.
 
 A line is recorded as soon as it is seen, if a pattern of the target finds something in it
-(harness.cluster.target.Printed). Other lines are only in the node's log file, not in the history.
+(harness.target.target.Printed). Other lines are only in the node's log file, not in the history.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from harness import events
-from harness.cluster.target import Printed
 from harness.history.file import History
 from harness.model import FencepostError, OpType
+from harness.target.target import Printed
 
 LOOK_S: Final = 0.05
 # Lines recorded for each node and kind: a broker in a hot loop prints the same line thousands of times.

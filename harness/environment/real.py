@@ -11,7 +11,6 @@ from typing import Final
 from harness.ability import Ability
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
-from harness.cluster.target import Target
 from harness.environment.machines import RealMachines, open_machines
 from harness.environment.needs import needs_of
 from harness.history.file import History
@@ -23,6 +22,7 @@ from harness.random_schedule.timing import REAL, Timing
 from harness.registry import load, pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.target.target import Target
 from workloads import CLIENTS
 
 # The servers of ZooKeeper that a run needs for itself alone, for a fault that needs one of these.

@@ -111,7 +111,7 @@ class Host(Protocol):
 
     def ask_clocks(self, name: str) -> Callable[[], str]:
         """
-        Send the node's process the signal at which it prints its clocks (harness/cluster/target.py).
+        Send the node's process the signal at which it prints its clocks (harness/target/target.py).
 
         Returns:
             A function that returns what the process has printed since.

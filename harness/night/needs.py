@@ -18,7 +18,6 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.cluster.names import protocol_of
-from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS, TAKE_PORTS
 from harness.model import UsageError
@@ -31,6 +30,7 @@ from harness.search.random_runs import RandomRuns
 from harness.suite.environments import closing, require_abilities
 from harness.suite.interrupts import apart
 from harness.suite.scenario_files import read_scenario
+from harness.target.target import Target
 from nemesis import NEMESES
 
 

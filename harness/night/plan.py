@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from harness import limits
-from harness.cluster.target import Target
 from harness.environment import ENVIRONMENTS
 from harness.input_file import read_text
 from harness.model import UsageError
@@ -23,6 +22,7 @@ from harness.registry import load, nearest, pick
 from harness.run.spec import BROKER
 from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM
+from harness.target.target import Target
 from targets import TARGETS
 from workloads import SCENARIOS, WORKLOADS
 

@@ -17,7 +17,6 @@ from typing import Final
 
 from harness import limits
 from harness.cluster.fault import Fault
-from harness.cluster.settings import Settings
 from harness.effect import Effect
 from harness.fabric.core.rules import ANY
 from harness.model import UsageError
@@ -30,6 +29,7 @@ from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Pass, Produce, ReleaseAll, Settle
 from harness.scenario.text import first_step_line
+from harness.target.settings import Settings
 from harness.workload.plan import ACKS_ALL, Clients, Place
 
 REPLICAS: Final = ("A", "B", "C")

@@ -16,7 +16,6 @@ from random import Random
 from typing import Final
 
 from harness.cluster.names import OWN
-from harness.cluster.settings import Settings
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.upgrades import DISTURBANCES_MAX, OLDEST, UNFENCED, Rolling
@@ -24,6 +23,7 @@ from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import MEANWHILE, Act, Produce, Settle
 from harness.scenario.text import first_step_line
+from harness.target.settings import Settings
 from harness.workload.plan import ACKS_ALL, NO_CLIENTS, Place
 
 REPLICAS: Final = ("A", "B", "C")

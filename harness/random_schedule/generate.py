@@ -17,7 +17,6 @@ from random import Random
 from typing import Final
 
 from harness.cluster.fault import Fault
-from harness.cluster.settings import Settings
 from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
@@ -56,6 +55,7 @@ from harness.scenario.steps import (
     ReleaseAll,
 )
 from harness.scenario.text import first_step_line
+from harness.target.settings import Settings
 from harness.workload.plan import Place
 
 REPLICAS: Final = ("A", "B", "C")

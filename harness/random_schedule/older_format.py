@@ -23,7 +23,6 @@ from random import Random
 from typing import Final
 
 from harness.cluster.fault import Fault
-from harness.cluster.settings import MessageFormat, Settings
 from harness.fabric.core.rules import ANY
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.profile import Profile
@@ -33,6 +32,7 @@ from harness.scenario.file import Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import MEANWHILE, Act, ChangeFormat, Hold, Inject, Pass, Produce, Release
 from harness.scenario.text import first_step_line
+from harness.target.settings import MessageFormat, Settings
 from harness.workload.plan import ACKS_ALL, NO_CLIENTS
 
 REPLICAS: Final = ("A", "B", "C")

@@ -14,7 +14,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from harness.cluster.settings import Settings
+from harness.target.settings import Settings
 
 # The share of wide runs that allow unclean elections, and of those whose main partition has one replica.
 UNCLEAN_SHARE: Final = 0.15

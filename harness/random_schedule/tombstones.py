@@ -11,7 +11,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from harness.cluster.settings import Settings
+from harness.target.settings import Settings
 from harness.workload.plan import Clients
 
 # How often the records of a run with keys have tombstones among them.

@@ -13,10 +13,10 @@ from typing import Protocol
 from harness.ability import Ability
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
-from harness.cluster.target import Target
 from harness.history.file import History
 from harness.random_schedule.timing import Timing
 from harness.run.spec import RunSpec
+from harness.target.target import Target
 
 
 class Environment(Protocol):

@@ -17,7 +17,6 @@ from harness import events
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster, RunCancelled
 from harness.cluster.fault import Fault
-from harness.cluster.target import DELETES, LATER
 from harness.events import Healed, RunnerNote, Setup
 from harness.history.file import History
 from harness.model import FencepostError, Op, OpType, Source
@@ -31,6 +30,7 @@ from harness.scenario.runner import Play
 from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
 from harness.tables.following import Following
+from harness.target.target import DELETES, LATER
 from harness.version import version
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from harness.cluster.target import IDEMPOTENCE
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
+from harness.target.target import IDEMPOTENCE
 from harness.version import in_checkout
 
 # The default target: the broker of this repository.

@@ -33,7 +33,7 @@ A line with `under` is a step of the named protocols alone; a line with `unless`
 such as `kip320+fence_fetch=no` also matches its protocol's name. A release of Kafka matches the name of the
 protocol that it corresponds to, its own name (`kafka:2.1.1`) and `kafka`.
 
-harness/scenario/steps.py defines the steps, harness/cluster/settings.py the settings, and
+harness/scenario/steps.py defines the steps, harness/target/settings.py the settings, and
 harness/scenario/expectation.py the words of an expectation. The whole file is read and every word checked before
 a run starts.
 """
@@ -49,7 +49,6 @@ from typing import Any, Final
 
 from harness import limits
 from harness.cluster.names import OWN, SPEAKS_AS
-from harness.cluster.settings import Settings, read_settings
 from harness.effect import RENAMED_FAULTS
 from harness.input_file import read_text
 from harness.model import UsageError
@@ -60,6 +59,7 @@ from harness.scenario.lines import RawLine, lines_of
 from harness.scenario.step_order import check_order, check_records
 from harness.scenario.steps import STEPS, Act, Inject, Install, Produce, Remove
 from harness.scenario.variant import Variant, Variants
+from harness.target.settings import Settings, read_settings
 from harness.workload.plan import NO_CLIENTS, Clients, Place
 
 BROKER_ID_MAX: Final = 999

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness import limits
-from harness.cluster.settings import Settings
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
+from harness.target.settings import Settings
 from harness.workload.plan import Clients, Place
 from harness.workload.text import read_churner, read_consumer, read_partition, read_producer
 

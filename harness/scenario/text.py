@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.cluster.settings import Settings
 from harness.scenario.file import Scenario
 from harness.scenario.heads import Count
+from harness.target.settings import Settings
 from harness.workload.plan import Clients
 from harness.workload.text import line_of
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.cluster.target import MODELS, NAMED
 from harness.model import UsageError
 from harness.registry import nearest
+from harness.target.target import MODELS, NAMED
 
 # A rule's old name -> its current name. Options and stored suites may have either, for one release.
 RENAMED_RULES: Final[Mapping[str, str]] = {"bounce_seen": "fence_broker_epoch"}

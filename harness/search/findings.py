@@ -17,7 +17,6 @@ from typing import Final
 
 from checkers.judge import failure_in
 from harness.beneath import Folder, RefusedError
-from harness.cluster.target import MODELS, NAMED
 from harness.hosts.trees import copy_pass
 from harness.java import find_java
 from harness.run.player import Player
@@ -26,6 +25,7 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.search.real_runs import RealRun
 from harness.suite.judged import judge_run
+from harness.target.target import MODELS, NAMED
 from harness.version import build
 
 FINDING: Final = "finding.md"

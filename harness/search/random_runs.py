@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from harness.cluster.names import SPEAKS_AS
-from harness.cluster.target import Target
 from harness.model import UsageError
 from harness.random_schedule.chaos import draw_chaos, kinds_of
 from harness.random_schedule.climb import VERSIONS, draw_climb
@@ -26,6 +25,7 @@ from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
+from harness.target.target import Target
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS

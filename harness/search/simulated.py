@@ -9,7 +9,6 @@ from pathlib import Path
 from checkers.judge import judge
 from checkers.live.watch import LiveCheck
 from harness.cluster.cluster import RunCancelled
-from harness.cluster.target import Target
 from harness.history.memory import MemoryHistory
 from harness.model import FencepostError, Op
 from harness.run.failure import reason_of
@@ -18,6 +17,7 @@ from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.search.random_runs import SIM, RandomRuns
 from harness.shortage import shortage_of
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Trace

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.cluster.fault import Fault
-from harness.cluster.target import Target
 from harness.model import UsageError
 from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
 from harness.run.spec import RunSpec
 from harness.suite.interrupts import INTERRUPTS, apart
+from harness.target.target import Target
 from harness.workload.plan import Library
 from targets import TARGETS
 from workloads.clients.libraries import require_installed

@@ -11,7 +11,6 @@ from typing import Final
 
 from checkers.spark.options import SparkOptions, reach
 from harness import limits
-from harness.cluster.target import Target
 from harness.ending import whole_number
 from harness.environment import ENVIRONMENTS
 from harness.hosts import machines_of
@@ -20,6 +19,7 @@ from harness.registry import load
 from harness.run.environment import Environment, MakeEnvironment
 from harness.run.spec import STOP_AT_VIOLATION
 from harness.scenario.variant import check_distinct, present_name
+from harness.target.target import Target
 
 # Of a seed that nobody asked for: short to repeat.
 RANDOM_SEED_MAX: Final = 1_000_000

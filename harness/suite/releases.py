@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
 from harness.launch import Address
@@ -24,6 +23,7 @@ from harness.scenario.variant import Variant
 from harness.suite.environments import closing, open_environment, require_abilities
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets.kafka import archive
 from targets.kafka.properties import settings_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from harness.cluster.target import Target
 from harness.registry import load
 from harness.scenario import file as schedule
 from harness.scenario.variant import Variants
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from targets.broker_target import TARGET

@@ -19,11 +19,11 @@ from kazoo.protocol.states import KazooState, ZnodeStat
 from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.placements import Placements
-from harness.cluster.target import PartitionTruth, Target
 from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError, TargetError
+from harness.target.target import PartitionTruth, Target
 from harness.zookeeper.server import mode_of
 from harness.zookeeper.sessions import close_session, owner_of
 
@@ -322,7 +322,7 @@ class RealZooKeeperView:
         """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
         return tuple(map(self.name_of, self._target.wanted(self, topic, partition)))
 
-    # --- an operator's access to ZooKeeper (harness.cluster.target.ZooKeeperPort) ---------------------------
+    # --- an operator's access to ZooKeeper (harness.target.target.ZooKeeperPort) ---------------------------
     def read(self, path: str) -> bytes | None:
         """Return a node's data; None if there is no such node."""
         found = self._read(path)

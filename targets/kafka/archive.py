@@ -19,11 +19,11 @@ from typing import Final
 from harness.cleanup.process import until
 from harness.cluster import probe
 from harness.cluster.last_words import explained
-from harness.cluster.target import NodeSpec
 from harness.hosts.base import Host
 from harness.java import Java
 from harness.launch import Address, Launch
 from harness.model import PreconditionError
+from harness.target.target import NodeSpec
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, SERVER, command_line, server_properties
 from targets.kafka.releases import Entry, Release

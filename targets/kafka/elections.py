@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.target import PartitionTruth, ZooKeeperPort
 from harness.model import PreconditionError, TargetError
+from harness.target.target import PartitionTruth, ZooKeeperPort
 
 CONTROLLER: Final = "/controller"
 REASSIGN: Final = "/admin/reassign_partitions"

@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from harness.cluster.target import Printed
+from harness.target.target import Printed
 
 _PARTITION: Final = r"(?P<topic>[\w.-]+)-(?P<partition>\d+)"
 _OLD_PARTITION: Final = r"\[(?P<topic>[\w.-]+),(?P<partition>\d+)\]"

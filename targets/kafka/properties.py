@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from harness.cluster.settings import MessageFormat, Settings
-from harness.cluster.target import NodeSpec
 from harness.model import UsageError
+from harness.target.settings import MessageFormat, Settings
+from harness.target.target import NodeSpec
 from targets.kafka.releases import FORMAT, Entry, version
 
 SERVER: Final = "server.properties"

@@ -12,7 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from harness.cluster.target import (
+from harness.java import Java, find_java
+from harness.launch import Launch, Runtime
+from harness.model import UsageError
+from harness.registry import pick
+from harness.target.target import (
     DELETES,
     IDEMPOTENCE,
     LATER,
@@ -25,10 +29,6 @@ from harness.cluster.target import (
     Printed,
     ZooKeeperPort,
 )
-from harness.java import Java, find_java
-from harness.launch import Launch, Runtime
-from harness.model import UsageError
-from harness.registry import pick
 from targets.kafka import archive, elections, printed
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
@@ -41,7 +41,7 @@ _PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value
 
 
 class KafkaTarget:
-    """The target `kafka`; see harness/cluster/target.py for every call."""
+    """The target `kafka`; see harness/target/target.py for every call."""
 
     name = "kafka"
 

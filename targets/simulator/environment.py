@@ -18,8 +18,6 @@ from harness import events
 from harness.ability import Ability
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
-from harness.cluster.settings import MessageFormat
-from harness.cluster.target import Target
 from harness.events import Event
 from harness.events.codec import encode, key_of
 from harness.history.file import History
@@ -29,6 +27,8 @@ from harness.random_schedule.timing import VIRTUAL, Timing
 from harness.random_schedule.upgrades import OLDEST
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.target.settings import MessageFormat
+from harness.target.target import Target
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.cluster.placements import Placements
-from harness.cluster.target import PartitionTruth, Target
 from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.model import OpType, PreconditionError
+from harness.target.target import PartitionTruth, Target
 from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
@@ -153,7 +153,7 @@ class SimZooKeeperView:
     def close(self) -> None:
         """Do nothing: it has no connection."""
 
-    # --- actions of ZooKeeper's operator (harness.cluster.target.ZooKeeperPort) -----------------------------
+    # --- actions of ZooKeeper's operator (harness.target.target.ZooKeeperPort) -----------------------------
     def read(self, path: str) -> bytes | None:
         """Return a node's data, None when there is no such node."""
         node = self._tree.nodes.get(path)

@@ -14,9 +14,9 @@ import pytest
 from benchmarks import clusters, profiled
 from benchmarks.clusters import JVM, OURS_SETTINGS, PROFILE, THEIRS_PROPERTIES, our_peer, their_peer
 from harness import limits
-from harness.cluster.target import NodeSpec
 from harness.hosts.local import ROOT
 from harness.launch import Address, Launch, Place
+from harness.target.target import NodeSpec
 from targets.broker.config import load
 from targets.kafka.properties import server_properties
 from targets.kafka.releases import Entry, release_of

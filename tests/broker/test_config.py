@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.cluster.target import NodeSpec
 from harness.launch import Address, Place
+from harness.target.target import NodeSpec
 from targets.broker.config import FILE_BYTES_MAX, ConfigError, Driver, load
 from targets.broker.core.rules import PROTOCOLS, as_text
 from targets.broker.core.state import Config

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.cluster.target import Target
 from harness.run.spec import RunSpec
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM, RandomRuns
+from harness.target.target import Target
 from nemesis import NEMESES
 
 BROKER: Target = RandomRuns(target="broker", variant="hw", host=SIM).load_target()

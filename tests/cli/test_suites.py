@@ -11,7 +11,6 @@ import pytest
 
 from harness.cli import kip101, play, suites
 from harness.cli.suites import Selection, specs_of, target_of, variants_of
-from harness.cluster.target import Target
 from harness.model import EXIT_CODES, UsageError, Verdict
 from harness.registry import load
 from harness.run.result import Status
@@ -19,6 +18,7 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import parse
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.report.samples import sample_result

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.settings import MessageFormat, Settings, read_settings
 from harness.limits import CONDITION_WAIT_S_MAX
 from harness.model import UsageError
+from harness.target.settings import MessageFormat, Settings, read_settings
 from targets.broker_target import SETTINGS, settings_of
 
 

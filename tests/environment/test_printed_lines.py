@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from harness.cleanup.process import until
-from harness.cluster.target import Printed
 from harness.environment import printed_lines as prints
 from harness.environment.printed_lines import LINES_MAX, PrintedLines
 from harness.history.file import History, read_history
 from harness.model import Op
+from harness.target.target import Printed
 
 
 def read(line: str) -> Printed | None:

@@ -11,7 +11,6 @@ import pytest
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.events import Injection
 from harness.history.file import read_history
@@ -27,6 +26,7 @@ from harness.scenario.file import draw
 from harness.scenario.variant import Variant
 from harness.suite.judged import judge_run
 from harness.suite.scenario_files import read_scenario
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.hosts.sshds import Sshd, is_clean, write_list

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from harness import limits
 from harness.cluster.cluster import Cluster
-from harness.cluster.target import Target
 from harness.environment.machines import RealMachines, open_machines
 from harness.fabric.bodies import EpochAnswer, epoch_answers
 from harness.history.file import History
@@ -27,6 +26,7 @@ from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.registry import load
 from harness.scenario.file import PARTITION, TOPIC
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.specs import cluster_spec

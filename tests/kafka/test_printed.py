@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.target import Printed
+from harness.target.target import Printed
 from targets.kafka.printed import clocks, read
 
 THREAD = "[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0]"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.settings import MessageFormat, Settings
-from harness.cluster.target import NodeSpec
 from harness.launch import Address, Place
 from harness.model import UsageError
+from harness.target.settings import MessageFormat, Settings
+from harness.target.target import NodeSpec
 from targets.kafka.properties import OWNED, command_line, server_properties
 from targets.kafka.releases import Entry, entries
 

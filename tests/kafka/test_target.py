@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.target import DELETES, IDEMPOTENCE, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
 from harness.java import Java
 from harness.launch import Runtime
 from harness.model import UsageError
 from harness.registry import load
+from harness.target.target import DELETES, IDEMPOTENCE, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
 from targets import TARGETS
 from targets.kafka import target as module
 from targets.kafka.releases import releases

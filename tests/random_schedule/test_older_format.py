@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cluster.settings import MessageFormat
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.older_format import QUIET, has_older_format, older_format_schedule
 from harness.random_schedule.profile import DEFAULT, REAL, profile_of
@@ -16,6 +15,7 @@ from harness.scenario.steps import ChangeFormat, Hold, Inject, Pass, Release
 from harness.scenario.text import text_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
+from harness.target.settings import MessageFormat
 from nemesis import NEMESES
 from targets.simulator.zookeeper_faults import random_formats
 from tests.kept import exhaustive

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.cluster.settings import Settings
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.shape import is_lone, shaped
 from harness.scenario.file import parse
 from harness.scenario.text import text_of
+from harness.target.settings import Settings
 from nemesis import NEMESES
 
 SEEDS = range(300)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.cluster.settings import Settings
 from harness.keys import is_tombstone, key_of, keyed
 from harness.random_schedule.tombstones import DELAYS_MS, SHARES, with_tombstones
+from harness.target.settings import Settings
 from harness.workload.plan import Clients, Place, ProducerPlan
 from harness.workload.script import ProducerScript
 

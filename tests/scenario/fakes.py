@@ -11,9 +11,9 @@ from harness.cluster.churned import ChurnedTopics
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import InForce
 from harness.cluster.partition import Partition
-from harness.cluster.target import PartitionTruth
 from harness.environment.real_time import RealTime
 from harness.history.file import History
+from harness.target.target import PartitionTruth
 from harness.workload.plan import Place
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from harness.cluster.target import PartitionTruth
 from harness.history.file import History
 from harness.model import OpType, Source, UsageError
 from harness.scenario.conditions import Conditions
@@ -17,6 +16,7 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
+from harness.target.target import PartitionTruth
 from tests.events.filled import filled
 from tests.scenario import words
 from tests.scenario.fakes import FakeClient, FakeCluster, FakeLinks

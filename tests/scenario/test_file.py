@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from harness.cluster.settings import Settings
 from harness.model import UsageError
 from harness.scenario.condition_types import InSync
 from harness.scenario.file import draw, parse
 from harness.scenario.steps import Await, Inject
 from harness.suite.scenario_files import read_scenario
+from harness.target.settings import Settings
 from nemesis import NEMESES
 from targets.broker.core.rules import PROTOCOLS
 from workloads import SCENARIOS

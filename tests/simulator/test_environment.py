@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from harness.cluster.cluster import RunCancelled
-from harness.cluster.settings import MessageFormat, Settings
-from harness.cluster.target import Target
 from harness.environment import ENVIRONMENTS
 from harness.history.file import History, read_history
 from harness.model import HistoryError, OpType, Source, UsageError
@@ -19,6 +17,8 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite
 from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM, RandomRuns
+from harness.target.settings import MessageFormat, Settings
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from targets.broker_target import TARGET

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.cluster.interfaces import ZooKeeperView
-from harness.cluster.target import PartitionTruth
 from harness.model import OpType, PreconditionError, Source
+from harness.target.target import PartitionTruth
 from targets.broker.core.zookeeper import CONTROLLER, broker_path
 from targets.broker_target import TARGET
 from targets.simulator.world import World

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.cli.suites import variants_of
-from harness.cluster.target import Target
 from harness.run.spec import RunSpec
 from harness.scenario.file import draw
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
+from harness.target.target import Target
 from workloads import SCENARIOS
 
 

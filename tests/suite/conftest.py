@@ -12,7 +12,6 @@ from checkers import CHECKERS
 from checkers.checker import Checker
 from checkers.judge import check_in_process, judge
 from harness.cluster.fault import Fault
-from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.history.file import read_history
 from harness.hosts import HOSTS
@@ -25,6 +24,7 @@ from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, create_suite
 from harness.scenario.variant import Variant
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.suite.cells import spec_of

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from harness.cli.agree import End, differences, findings, lineages
-from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -21,6 +20,7 @@ from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.store import create_suite
 from harness.scenario.variant import Variant
+from harness.target.target import Target
 from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.kept import keep

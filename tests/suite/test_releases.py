@@ -11,7 +11,6 @@ import pytest
 from rich.console import Console
 
 from harness.cli.suites import scenario_files
-from harness.cluster.target import Target
 from harness.launch import Address
 from harness.model import PreconditionError
 from harness.registry import load
@@ -20,6 +19,7 @@ from harness.scenario.file import parse
 from harness.suite.options import Options
 from harness.suite.releases import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
 from harness.suite.scenario_files import read_scenario
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from targets.kafka import archive

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.target import Target
 from harness.registry import load
 from harness.run.result import Status
 from harness.run.store import create_suite
 from harness.scenario.variant import Variant
+from harness.target.target import Target
 from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.kept import keep

@@ -12,7 +12,6 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
-from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.events import CreateTopic, DeleteTopic, Produce, Setup
 from harness.history.file import History
@@ -21,6 +20,7 @@ from harness.model import Op, OpType, UsageError, events_of
 from harness.registry import load
 from harness.run.player import setup_event
 from harness.search.random_runs import RandomRuns
+from harness.target.target import Target
 from harness.workload.plan import Clients
 from targets import TARGETS
 from tests.kept import exhaustive

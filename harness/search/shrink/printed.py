@@ -8,7 +8,6 @@ from typing import Final
 
 from checkers.judge import compare
 from checkers.verdict import records_of
-from harness.cluster.settings import Settings
 from harness.model import Kind, Op, PartOps, UsageError
 from harness.run.result import RunResult, Status
 from harness.scenario.file import Scenario, parse
@@ -17,6 +16,7 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import is_written
 from harness.search.shrink.steady import RUNS
 from harness.search.shrink.subject import Subject
+from harness.target.settings import Settings
 from nemesis import NEMESES
 from targets.broker_target import TARGET
 

@@ -12,7 +12,6 @@ from dataclasses import MISSING, fields, replace
 from itertools import combinations
 from typing import Any, Final
 
-from harness.cluster.settings import Settings
 from harness.scenario.file import Scenario
 from harness.scenario.steps import Inject, Produce
 from harness.search.random_runs import is_written
@@ -27,6 +26,7 @@ from harness.search.shrink.candidates import acts_of, replaced, without
 from harness.search.shrink.minimal import Reducer
 from harness.search.shrink.names import nodes_named, with_plain_names
 from harness.search.shrink.times import awaiting_instead, shorter_times
+from harness.target.settings import Settings
 
 # Up to this many steps each pair is tried too: it may be that neither a kill nor its restart is needed.
 PAIRS_STEPS_MAX: Final = 24

@@ -11,7 +11,6 @@ from functools import cache, partial
 from multiprocessing import get_context
 from typing import Final
 
-from harness.cluster.target import Target
 from harness.model import Op, UsageError, Verdict
 from harness.random_schedule.profile import ALL
 from harness.run.player import Player
@@ -23,6 +22,7 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM, draw_run, is_written
 from harness.search.shrink.signature import Outcome, Signature, outcome_of
 from harness.search.simulated import play_in_memory, sim_player
+from harness.target.target import Target
 from nemesis import NEMESES
 from targets.broker_target import TARGET
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from harness.cluster.target import MODELS
 from harness.events import Done, Event, Injection, LineUnreadable, Produce, Setup
 from harness.model import Op, OpType
+from harness.target.target import MODELS
 
 MS = 1_000_000
 PLACE: dict[str, Any] = {"topic": "t", "partition": 0}

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from harness.cluster.settings import Settings
 from harness.events import LeaderAndIsr
 from harness.launch import Address, Launch, Place
+from harness.target.settings import Settings
 
 # A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
 # conditional steps of scenarios are looked up by it.
