@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from harness.events import Append, Event, Follower, HighWatermark, Leader, LeaderAndIsr, Produce, Read, Setup
+from harness.events import Append, Event, Follower, HighWatermark, Leader, MetadataState, Produce, Read, Setup
 from harness.model import Op, OpType
 
 # Records between two reads. Each read shows those since the last one, as a consumer that goes on where it was.
@@ -29,7 +29,7 @@ def events(records: int) -> Iterator[Said]:
     yield (
         "zookeeper",
         OpType.INFO,
-        LeaderAndIsr(topic=_TOPIC, partition=0, leader="A", epoch=0, isr=tuple(_NODES), zk_version=0),
+        MetadataState(topic=_TOPIC, partition=0, leader="A", epoch=0, isr=tuple(_NODES), version=0),
     )
     yield (
         "A",

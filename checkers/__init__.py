@@ -48,7 +48,7 @@ from checkers.rules import (
 )
 from harness.model import Source
 
-_LEADERS: Final = (Source.ZOOKEEPER, Source.BROKER)
+_LEADERS: Final = (Source.METADATA, Source.BROKER)
 
 CHECKERS: Final[dict[str, Checker]] = {
     "lost": Checker(

@@ -35,6 +35,7 @@ from harness.anomaly import (
 )
 from harness.events import Event, OpType, Source
 from harness.events.codec import MisfitError, decode, encode, key_of, key_of_kind, place_in
+from harness.events.older import renamed
 
 __all__ = [
     "EXIT_CODES",
@@ -167,6 +168,8 @@ class Op:
                     raise TypeError(f"{name} is {raw[name]!r:.80}")
             if not (0 <= raw["index"] <= _INT64_MAX and 0 <= raw["time_ns"] <= _INT64_MAX):
                 raise ValueError(f"index {raw['index']}, time_ns {raw['time_ns']}")
+            if (older := renamed(raw["source"], raw["f"])) is not None:
+                raw = older.now(raw)
             return Op(**{**raw, "source": Source(raw["source"]), "type": OpType(raw["type"])})
         # RecursionError: lists within lists, too deep for the reader of JSON.
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -12,14 +12,14 @@ from harness.cluster import link_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from nemesis import zookeeper_back
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut the link to ZooKeeper and reset its connections; the probe is a connection or a frame that was lost."""
     link_fault.refuse_twice(cluster, "cut-from-zookeeper", name)
-    rules = link_fault.LinkRules(word="lost", rules=(cluster.fabric.cut(name, ZOOKEEPER, close=True),))
+    rules = link_fault.LinkRules(word="lost", rules=(cluster.fabric.cut(name, METADATA, close=True),))
     return link_fault.begin(cluster, "cut-from-zookeeper", Effect.ZOOKEEPER_LOST, name, rules)
 
 

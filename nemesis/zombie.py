@@ -10,7 +10,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.cluster.in_force import FaultInForce
 from harness.effect import Band, Effect
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from harness.model import PreconditionError
 from nemesis import return_
 
@@ -19,7 +19,7 @@ def inject(cluster: Cluster, name: str) -> str:
     """Cut the link to ZooKeeper, then end the session; the probe is a process that runs without a registration."""
     if name in cluster.zombies:
         raise PreconditionError(f"zombie {name}: it is a zombie already; expected a node that reaches ZooKeeper")
-    cut = cluster.fabric.cut(name, ZOOKEEPER, close=True)
+    cut = cluster.fabric.cut(name, METADATA, close=True)
     # Recorded here, because the cut must be undone even if the next step fails.
     cluster.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node=name, handle=cut))
     seen = cluster.zookeeper_view.expire(name)

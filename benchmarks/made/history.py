@@ -20,15 +20,15 @@ from benchmarks.made.columns import NODES, Held, Sent, mixed
 from benchmarks.made.plants import Plant
 from benchmarks.made.rows import NS, TOPIC, LogRows, produce_rows, read_rows
 from harness.events import (
-    ControllerNode,
+    ControllerNamed,
     Done,
     Event,
     Fetch,
     Healed,
-    LeaderAndIsr,
+    Members,
+    MetadataState,
     OpType,
     Read,
-    Registrations,
     Setup,
     Snapshot,
 )
@@ -171,8 +171,8 @@ class Maker:
             sends_once=True,
         )
         self._event("runner", OpType.INFO, setup)
-        self._event("zookeeper", OpType.INFO, ControllerNode(node="D"))
-        self._event("zookeeper", OpType.INFO, Registrations(nodes=tuple(_IDS)))
+        self._event("zookeeper", OpType.INFO, ControllerNamed(node="D"))
+        self._event("zookeeper", OpType.INFO, Members(nodes=tuple(_IDS)))
 
     def _leader(self, part: _Part) -> str:
         return NODES[(part.epoch - part.last) % len(NODES)]
@@ -182,14 +182,14 @@ class Maker:
         part.version += 1
         self._event("zookeeper", OpType.INFO, self._state(part))
 
-    def _state(self, part: _Part) -> LeaderAndIsr:
-        return LeaderAndIsr(
+    def _state(self, part: _Part) -> MetadataState:
+        return MetadataState(
             topic=TOPIC,
             partition=part.number,
             leader=self._leader(part),
             epoch=part.epoch,
             isr=NODES,
-            zk_version=part.version,
+            version=part.version,
         )
 
     # --- a stretch ---------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Maker:
         for plant in shape.plants:
             if plant.partition == part.number and first <= plant.number < end:
                 for process, event in plant.events(self._state(part), part.end):
-                    part.version += isinstance(event, LeaderAndIsr)
+                    part.version += isinstance(event, MetadataState)
                     self._event(process, OpType.INFO, event, part.acked if isinstance(event, Fetch) else None)
 
     def _fetch(self, part: _Part, node: str) -> Fetch:

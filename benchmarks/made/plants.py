@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from benchmarks.made.columns import Held, Sent, mixed
-from harness.events import Event, Fetch, LeaderAndIsr, Printed
+from harness.events import Event, Fetch, MetadataState, Printed
 from harness.model import Kind
 
 Logs: TypeAlias = dict[str, Held]
@@ -43,7 +43,7 @@ class Plant:
         sort.change(sent, held, int(places[0]))
         return offset
 
-    def events(self, state: LeaderAndIsr, end: int) -> list[tuple[str, Event]]:
+    def events(self, state: MetadataState, end: int) -> list[tuple[str, Event]]:
         """Return what is seen after the stretch, and by whom: in ZooKeeper's state, with that log end."""
         seen = PLANTS[self.name].events
         return seen(state, end) if seen else []
@@ -69,7 +69,7 @@ class Sort:
     change: Callable[[Sent, Logs, int], None]
     kinds: frozenset[Kind]
     at_end: bool = False
-    events: Callable[[LeaderAndIsr, int], list[tuple[str, Event]]] | None = None
+    events: Callable[[MetadataState, int], list[tuple[str, Event]]] | None = None
 
 
 def _at(held: Held, offset: int) -> int:
@@ -179,21 +179,21 @@ def _nothing(sent: Sent, held: Logs, place: int) -> None:
     """What is seen, or the read, is changed instead."""
 
 
-def _strange_member(state: LeaderAndIsr, _: int) -> list[tuple[str, Event]]:
+def _strange_member(state: MetadataState, _: int) -> list[tuple[str, Event]]:
     """A broker that is no replica is in the ISR."""
-    return [("zookeeper", replace(state, isr=(*state.isr, "D"), zk_version=state.zk_version + 1))]
+    return [("zookeeper", replace(state, isr=(*state.isr, "D"), version=state.version + 1))]
 
 
-def _other_leader(state: LeaderAndIsr, _: int) -> list[tuple[str, Event]]:
+def _other_leader(state: MetadataState, _: int) -> list[tuple[str, Event]]:
     """Another replica leads in the same epoch, and then its leader again."""
     other = next(node for node in state.isr if node != state.leader)
     return [
-        ("zookeeper", replace(state, leader=leader, zk_version=state.zk_version + step))
+        ("zookeeper", replace(state, leader=leader, version=state.version + step))
         for step, leader in enumerate((other, state.leader), start=1)
     ]
 
 
-def _fetched_again(state: LeaderAndIsr, end: int) -> list[tuple[str, Event]]:
+def _fetched_again(state: MetadataState, end: int) -> list[tuple[str, Event]]:
     """A member of the ISR fetches again what it had when it was acknowledged, and all after it."""
     node = next(node for node in state.isr if node != state.leader)
     link = (str(node), str(state.leader))
@@ -203,7 +203,7 @@ def _fetched_again(state: LeaderAndIsr, end: int) -> list[tuple[str, Event]]:
     ]
 
 
-def _exiting(state: LeaderAndIsr, _: int) -> list[tuple[str, Event]]:
+def _exiting(state: MetadataState, _: int) -> list[tuple[str, Event]]:
     """A broker says that it ends, though no fault made it; it has no replica, so that all logs are judged."""
     line = "FATAL Exiting because log truncation is not allowed"
     return [("D", Printed(topic=state.topic, partition=state.partition, what="exiting", line=line))]

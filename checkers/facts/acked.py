@@ -13,7 +13,7 @@ from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.sightings import fetches
 from checkers.facts.view import at, final_logs, names_of, setup_of
-from harness.events import IsrChanged, Leader, LeaderAndIsr, Produce
+from harness.events import IsrChanged, Leader, MetadataState, Produce
 from harness.model import Op, OpType, events_of
 
 ACKS_ALL: Final = -1
@@ -180,7 +180,7 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int, *
             isrs += _isrs_of_later_leaders(ops, {written.process, committed.process}, first, last)
         if isrs:
             return Promise(index=first, committed=committed, isrs=isrs)
-    states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]
+    states = [state for op, state in events_of(ops, MetadataState) if op.index < until]
     isr = tuple(map(str, states[-1].isr)) if states else (setup.replicas if setup else ())
     return Promise(index=until, committed=None, isrs=(isr,))
 

@@ -19,8 +19,8 @@ from harness.events import (
     CreateTopic,
     Heal,
     Injection,
-    LeaderAndIsr,
     LinkRule,
+    MetadataState,
     OfFrame,
     OfLink,
     Poll,
@@ -39,10 +39,10 @@ _KILLS: Final = "kill-client"
 _BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
 _UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
 _COUNTED: Final = frozenset(
-    {Source.NEMESIS, Source.FABRIC, Source.ZOOKEEPER, Source.CLIENT, Source.SIMULATOR, Source.RUNNER}
+    {Source.NEMESIS, Source.FABRIC, Source.METADATA, Source.CLIENT, Source.SIMULATOR, Source.RUNNER}
 )
 _ANY: Final = "*"
-_ZOOKEEPER: Final = "zookeeper"
+_METADATA: Final = "metadata"
 
 
 def activity_of(ops: Sequence[Op]) -> Activity:
@@ -168,9 +168,9 @@ class Counts:
                 self.bit[_KILLS] += op.type is OpType.OK
             case OfLink() as event:
                 self._add_link(op.f, event)
-            case LeaderAndIsr(topic=topic, partition=partition, epoch=epoch, zk_version=zk_version):
+            case MetadataState(topic=topic, partition=partition, epoch=epoch, version=version):
                 self.epochs.add(epoch)
-                self.begun[topic] += (partition, zk_version) == (0, 0)
+                self.begun[topic] += (partition, version) == (0, 0)
             case Produce(acks=-1, name=name) if op.type is OpType.OK and name not in FINAL_RECORDS:
                 self.acked += 1
             case Step(skipped=str(why)) if why:
@@ -205,14 +205,14 @@ class Counts:
 
     def _add_world(self, world: World) -> None:
         self.steps, self.virtual_ns, self.coverage = world.steps, world.virtual_ns, world.coverage or {}
-        self.asked["zookeeper"] += world.zookeeper_faults_asked
-        self.bit["zookeeper"] += world.zookeeper_faults_bit
+        self.asked["metadata"] += world.metadata_faults_asked
+        self.bit["metadata"] += world.metadata_faults_bit
 
     def _add_link(self, f: str, event: OfLink) -> None:
         if f in _BITES.values():
             rule = _Rule.of(f, event)
             # The rules that cut a zombie off from ZooKeeper are counted as the zombie.
-            if _ZOOKEEPER not in rule.link:
+            if _METADATA not in rule.link:
                 self._standing.append(rule)
                 self.asked[rule.name] += 1
         elif f in _BITES:

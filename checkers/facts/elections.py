@@ -1,7 +1,7 @@
 """
 Which broker became leader, when, and with what log end; which leader was elected from outside the ISR.
 
-A broker that receives the same leaderAndISR again does not become leader again. A broker that restarts and leads
+A broker that receives the same state again does not become leader again. A broker that restarts and leads
 the same epoch does: KIP-101 calls it a returning leader.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from checkers.facts.fact import fact, select
 from checkers.facts.view import names_of
-from harness.events import Elected, Leader, LeaderAndIsr, Started
+from harness.events import Elected, Leader, MetadataState, Started
 from harness.model import Op, Source, events_of
 
 
@@ -70,15 +70,15 @@ def takeovers(ops: Sequence[Op]) -> list[Takeover]:
 def elections(ops: Sequence[Op]) -> list[Election]:
     """Return every (leader, epoch) that was seen in ZooKeeper, once each, in index order."""
     found: dict[tuple[str, int], Election] = {}
-    before: LeaderAndIsr | None = None
+    before: MetadataState | None = None
     controllers_report = any(True for _ in events_of(ops, Elected))
-    for op, state in events_of(ops, LeaderAndIsr):
+    for op, state in events_of(ops, MetadataState):
         node, epoch = state.leader, state.epoch
         if node is not None and (node, epoch) not in found:
             outside = before is not None and node not in before.isr
             if outside and before is not None and controllers_report:
                 # A state in between, in which the leader joined, may have been missed.
-                outside = state.zk_version == before.zk_version + 1
+                outside = state.version == before.version + 1
             found[node, epoch] = Election(node=node, epoch=epoch, outside=outside, op=op)
         before = state
     return list(found.values())

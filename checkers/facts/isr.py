@@ -10,7 +10,7 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from checkers.facts.view import setup_of
-from harness.events import Follower, Leader, LeaderAndIsr
+from harness.events import Follower, Leader, MetadataState
 from harness.model import Op, events_of
 
 
@@ -46,7 +46,7 @@ def _states(ops: Sequence[Op]) -> Iterator[IsrState]:
     setup = setup_of(ops)
     before: Sequence[str] = setup.replicas if setup else ()
     version: int | None = None
-    for op, state in events_of(ops, LeaderAndIsr):
+    for op, state in events_of(ops, MetadataState):
         isr = tuple(map(str, state.isr))
         yield IsrState(
             op=op,
@@ -54,9 +54,9 @@ def _states(ops: Sequence[Op]) -> Iterator[IsrState]:
             epoch=state.epoch,
             isr=isr,
             joined=tuple(member for member in isr if member not in before),
-            follows=version is not None and state.zk_version == version + 1,
+            follows=version is not None and state.version == version + 1,
         )
-        before, version = isr, state.zk_version
+        before, version = isr, state.version
 
 
 def isr_at(ops: Sequence[Op], index: int) -> tuple[str, ...]:

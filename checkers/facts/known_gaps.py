@@ -26,10 +26,10 @@ from harness.events import (
     Elected,
     Follower,
     Injection,
-    LeaderAndIsr,
+    Member,
+    Members,
+    MetadataState,
     Recovered,
-    Registered,
-    Registrations,
 )
 from harness.model import Op, OpType, events_of
 
@@ -79,17 +79,17 @@ def _came_and_went(ops: Sequence[Op], node: str, outage: Outage) -> bool:
 
     A controller then reads its next registration alone, and takes it for one that has just started.
     """
-    theirs = [(op, each) for op, each in events_of(ops, Registered) if op.process == node]
+    theirs = [(op, each) for op, each in events_of(ops, Member) if op.process == node]
     before = [(op, each) for op, each in theirs if op.index < outage.begun]
     if not before or outage.op.time_ns - before[-1][0].time_ns > FIRST_READING_NS:
         return False
     came, registered = before[-1]
     last = before[-2][0].index if len(before) > 1 else -1
-    away = any(
-        last < op.index < came.index and node not in seen.nodes for op, seen in events_of(ops, Registrations)
-    )
+    away = any(last < op.index < came.index and node not in seen.nodes for op, seen in events_of(ops, Members))
     read = any(
-        czxid == registered.czxid for _, decision in events_of(ops, Elected) for _, czxid in decision.saw or ()
+        incarnation == registered.incarnation
+        for _, decision in events_of(ops, Elected)
+        for _, incarnation in decision.saw or ()
     )
     return away and not read
 
@@ -179,7 +179,7 @@ def fetched_since_return(ops: Sequence[Op], node: str, joined: Op) -> int:
 
 def _is_late(ops: Sequence[Op], joined: Op, outage: Outage) -> bool:
     """Return True if a leader's write that stands now may have been under way since before an outage."""
-    writer = joined.event.leader if isinstance(joined.event, LeaderAndIsr) else None
+    writer = joined.event.leader if isinstance(joined.event, MetadataState) else None
     return any(
         each.node in (writer, "*") and each.since < outage.begun and each.until_ns >= outage.op.time_ns
         for each in silences(ops)
@@ -191,8 +191,8 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
     Return True if only the losing leader could be elected when a controller first decided about its return.
 
     Each other member of the ISR at that time must be excused, or not registered, or about to leave the ISR: down
-    or without a session at some time since it joined. That time is the first leaderAndISR written after the losing
-    leader registered again. If controllers report what they saw, it is the first leaderAndISR written by a
+    or without a session at some time since it joined. That time is the first state written after the losing
+    leader registered again. If controllers report what they saw, it is the first state written by a
     controller that saw the new registration.
 
     Args:
@@ -209,9 +209,9 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
     registered: Sequence[str | None] | None = None
     for op in ops:
         match op.event:
-            case Registrations(nodes=nodes):
+            case Members(nodes=nodes):
                 registered = nodes
-            case LeaderAndIsr() as state:
+            case MetadataState() as state:
                 if op.index >= back:
                     break
                 joined = {member: joined.get(member, op.index) for member in map(str, state.isr)}
@@ -242,29 +242,27 @@ def returned_with_all(ops: Sequence[Op], node: str, outage: Outage) -> bool:
 
 
 def _back(ops: Sequence[Op], outage: Outage) -> int:
-    """Return the index from which a leaderAndISR takes the losing leader's return into account."""
+    """Return the index from which a state takes the losing leader's return into account."""
     since = outage.op.index if outage.back is None else outage.back
-    for op, registered in events_of(ops, Registered):
+    for op, registered in events_of(ops, Member):
         if op.process == outage.node and op.index > since:
-            return _decided(ops, outage.node, since, registered.czxid) or op.index
+            return _decided(ops, outage.node, since, registered.incarnation) or op.index
     return since
 
 
-def _decided(ops: Sequence[Op], node: str, since: int, czxid: int | None) -> int | None:
+def _decided(ops: Sequence[Op], node: str, since: int, incarnation: int | None) -> int | None:
     """
-    Return the index of the first leaderAndISR by a controller that had seen a node's registration, if known.
+    Return the index of the first state by a controller that had seen a node's registration, if known.
 
     A controller may report its decision before the broker does that it is registered. And it reports none that it
     has written when it hears that it is deposed: such a state counts once ZooKeeper has shown the registration.
     """
     decisions = (elected for op, elected in events_of(ops, Elected) if op.index > since)
-    seen = (elected.epoch for elected in decisions if any(each == czxid for _, each in elected.saw or ()))
+    seen = (elected.epoch for elected in decisions if any(each == incarnation for _, each in elected.saw or ()))
     epoch = next(seen, None)
-    shown = next(
-        (op.index for op, each in events_of(ops, Registrations) if op.index > since and node in each.nodes), 0
-    )
+    shown = next((op.index for op, each in events_of(ops, Members) if op.index > since and node in each.nodes), 0)
     told = {elected.epoch for _, elected in events_of(ops, Elected)}
-    for op, state in events_of(ops, LeaderAndIsr) if epoch is not None else ():
+    for op, state in events_of(ops, MetadataState) if epoch is not None else ():
         if state.epoch == epoch or (op.index > shown > 0 and state.epoch not in told):
             return op.index
     return None

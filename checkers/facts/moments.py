@@ -21,7 +21,7 @@ from harness.events import (
     HighWatermark,
     IsrChanged,
     Leader,
-    LeaderAndIsr,
+    MetadataState,
     Ready,
     Recovered,
     Started,
@@ -150,21 +150,21 @@ def standing_after(was: Standing, event: Said, names: dict[int, str]) -> Standin
 
 
 @fact
-def states(ops: Sequence[Op]) -> list[tuple[Op, LeaderAndIsr]]:
+def states(ops: Sequence[Op]) -> list[tuple[Op, MetadataState]]:
     """Return the partition's states in ZooKeeper, in the order in which the watch saw them."""
-    return list(events_of(ops, LeaderAndIsr))
+    return list(events_of(ops, MetadataState))
 
 
 @fact
-def state_of_version(ops: Sequence[Op]) -> dict[int, tuple[Op, LeaderAndIsr]]:
+def state_of_version(ops: Sequence[Op]) -> dict[int, tuple[Op, MetadataState]]:
     """Return the first state that was seen with each version."""
-    return {state.zk_version: (op, state) for op, state in reversed(states(ops))}
+    return {state.version: (op, state) for op, state in reversed(states(ops))}
 
 
 @fact
-def states_of_epoch(ops: Sequence[Op]) -> dict[int, list[tuple[Op, LeaderAndIsr]]]:
+def states_of_epoch(ops: Sequence[Op]) -> dict[int, list[tuple[Op, MetadataState]]]:
     """Return the states of each epoch, in the order in which the watch saw them."""
-    found: dict[int, list[tuple[Op, LeaderAndIsr]]] = {}
+    found: dict[int, list[tuple[Op, MetadataState]]] = {}
     for op, state in states(ops):
         found.setdefault(state.epoch, []).append((op, state))
     return found
@@ -211,7 +211,7 @@ def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
     after = by_epoch[order[place]][0] if place < len(order) else None
     if after is None:
         return (before[0].index,) if before is not None and settled(ops, op) else ()
-    if after[1].zk_version == (before[1].zk_version + 1 if before is not None else 0):
+    if after[1].version == (before[1].version + 1 if before is not None else 0):
         return tuple(each[0].index for each in (before, after) if each is not None)
     return ()
 
@@ -221,8 +221,8 @@ def whole(ops: Sequence[Op], epoch: int) -> bool:
     seen, before = states_of_epoch(ops).get(epoch), states_of_epoch(ops).get(epoch - 1)
     if not seen:
         return False
-    first, last = seen[0][1].zk_version, seen[-1][1].zk_version
-    begun = first == 0 or (before is not None and before[-1][1].zk_version == first - 1)
+    first, last = seen[0][1].version, seen[-1][1].version
+    begun = first == 0 or (before is not None and before[-1][1].version == first - 1)
     return begun and len(seen) == last - first + 1
 
 

@@ -36,8 +36,8 @@ from harness.events import (
     Follower,
     Injection,
     Leader,
-    Registered,
-    Registrations,
+    Member,
+    Members,
     Started,
 )
 from harness.model import Op, events_of
@@ -268,9 +268,9 @@ def _knows(ops: Sequence[Op], node: str, epoch: int, index: int) -> bool:
     deciders = [(op.process, op.index) for op, _ in decided] or [(node, index)]
     if not any(rules_of(ops, *each).get("fence_broker_epoch") == "yes" for each in deciders):
         return True
-    registered = [r.czxid for op, r in events_of(ops, Registered) if op.process == node and op.index < index]
+    registered = [r.incarnation for op, r in events_of(ops, Member) if op.process == node and op.index < index]
     saw = [decision.saw or () for _, decision in decided]
-    return bool(registered) and any(czxid == registered[-1] for each in saw for _, czxid in each)
+    return bool(registered) and any(incarnation == registered[-1] for each in saw for _, incarnation in each)
 
 
 def _serves(case: Case, node: str, index: int) -> bool:
@@ -282,7 +282,7 @@ def _serves(case: Case, node: str, index: int) -> bool:
 def _away(ops: Sequence[Op], node: str, index: int) -> bool:
     """Return True if a fault ended the node's session, or let it end, and the node has not registered since."""
     if unheard(ops, node, -1, index):
-        shown = [seen for op, seen in events_of(ops, Registrations) if op.index < index]
+        shown = [seen for op, seen in events_of(ops, Members) if op.index < index]
         if shown and node not in shown[-1].nodes:
             return True
     left = [
@@ -290,7 +290,7 @@ def _away(ops: Sequence[Op], node: str, index: int) -> bool:
         for op, fault in events_of(ops, Injection)
         if op.index < index and node in fault.nodes and nature_of(op).effect.leaves_zookeeper
     ]
-    registered = [op.index for op, _ in events_of(ops, Registered) if op.process == node and op.index < index]
+    registered = [op.index for op, _ in events_of(ops, Member) if op.process == node and op.index < index]
     return bool(left) and max(left) > max(registered, default=-1)
 
 
@@ -322,18 +322,22 @@ def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> b
     """
     Return True if a controller may have taken a registered member for one that failed: its registration was new.
 
-    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up. In between nobody of the ISR is
-             live, and where that is allowed an unclean election follows.
+    Source:  KIP-380: a larger incarnation of the same id is a failure, then a start-up. In between no member of
+             the ISR is live, and where that is allowed an unclean election follows.
     """
     if rules_of(ops, decided.process, decided.index).get("fence_broker_epoch") != "yes":
         return False
     names = names_of(ops)
-    czxid = next((czxid for broker, czxid in elected.saw or () if names.get(broker) == member), None)
-    came = [op.index for op, each in events_of(ops, Registered) if (op.process, each.czxid) == (member, czxid)]
+    incarnation = next(
+        (incarnation for broker, incarnation in elected.saw or () if names.get(broker) == member), None
+    )
+    came = [
+        op.index for op, each in events_of(ops, Member) if (op.process, each.incarnation) == (member, incarnation)
+    ]
     if not came:
         # It has not reported that registration: a member that dies before it is ready never does. The watch saw it
         # away before, or it has started since; one that takes its registration over at once is never away.
-        gone = [op.index for op, seen in events_of(ops, Registrations) if member not in seen.nodes]
+        gone = [op.index for op, seen in events_of(ops, Members) if member not in seen.nodes]
         begun = [op.index for op, _ in events_of(ops, Started) if op.process == member]
         came = [index for index in (*gone, *begun) if index < decided.index]
     theirs = [
@@ -342,7 +346,9 @@ def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> b
         if office.active and op.process == decided.process and op.index < decided.index
     ]
     known = any(
-        op.index < decided.index and op.process == decided.process and czxid in [each for _, each in saw.saw or ()]
+        op.index < decided.index
+        and op.process == decided.process
+        and incarnation in [each for _, each in saw.saw or ()]
         for op, saw in events_of(ops, Elected)
         if saw.epoch != elected.epoch
     )

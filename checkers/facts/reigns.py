@@ -17,11 +17,11 @@ from checkers.facts.moments import Moment, margin_ns, moments, states
 from checkers.facts.polls import Polled, polls
 from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
-    Commanded,
     Follower,
     HighWatermark,
     Injection,
     Leader,
+    Learned,
     Recovered,
     Started,
     Stopped,
@@ -44,7 +44,7 @@ def changes_of(ops: Sequence[Op]) -> Mapping[str, Sequence[int]]:
         if nature_of(op).effect is not Effect.NONE or nature_of(op).heals:
             for node in fault.nodes:
                 found.setdefault(node, set()).add(op.index)
-    for op, command in events_of(ops, Commanded):
+    for op, command in events_of(ops, Learned):
         found.setdefault(command.link[1], set()).add(op.index)
     before: tuple[str | None, int] = (None, -1)
     for op, state in states(ops):

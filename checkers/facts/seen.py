@@ -15,7 +15,7 @@ from checkers.facts.isr import IsrState, isr_states
 from checkers.facts.moments import margin_ns
 from checkers.facts.sightings import Sighting, sightings
 from harness.effect import DOWN, UNFLUSHED_LOST, Effect, nature_of
-from harness.events import Commanded, EpochQuestion, Injection
+from harness.events import EpochQuestion, Injection, Learned
 from harness.model import Op, OpType, events_of
 
 
@@ -115,7 +115,7 @@ def _faults(ops: Sequence[Op]) -> Iterator[Seen]:
 
 
 def _told(ops: Sequence[Op]) -> Iterator[Seen]:
-    for op, command in events_of(ops, Commanded):
+    for op, command in events_of(ops, Learned):
         if command.leader is not None and not command.error:
             yield Seen(op.time_ns, op.index, Obeyed(node=command.link[1], leader=command.leader))
     for op, asked in events_of(ops, EpochQuestion):

@@ -17,7 +17,7 @@ from harness.events import (
     Follower,
     Installed,
     Leader,
-    LeaderAndIsr,
+    MetadataState,
     Setup,
     Snapshot,
     Started,
@@ -299,7 +299,7 @@ def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
 @fact
 def final_leader(ops: Sequence[Op]) -> Leadership | None:
     """Return the last leader in ZooKeeper, else the leader of the newest epoch; None if neither is known."""
-    states = list(events_of(ops, LeaderAndIsr))
+    states = list(events_of(ops, MetadataState))
     if states:
         op, state = states[-1]
         return Leadership(node=state.leader, epoch=state.epoch, index=op.index)

@@ -19,7 +19,7 @@ from harness.events import (
     Follower,
     HighWatermark,
     Leader,
-    LeaderAndIsr,
+    MetadataState,
     Recovered,
     Stopped,
     Truncate,
@@ -140,7 +140,7 @@ class Electable:
         self._leads.discard(node)
         self._follows[node] = ""
 
-    def state(self, op: Op, state: LeaderAndIsr, *, exact: bool) -> Gone | None:
+    def state(self, op: Op, state: MetadataState, *, exact: bool) -> Gone | None:
         """
         Follow a state in ZooKeeper; return what a new member of the ISR lacks of what was committed.
 

@@ -23,9 +23,9 @@ from harness.events import (
     DeleteRecords,
     Injection,
     Leader,
-    LeaderAndIsr,
     LogCleaned,
     LogStart,
+    MetadataState,
     OfPartition,
     Produce,
     Read,
@@ -82,7 +82,7 @@ class LiveCheck:
                     return self._broker(op)
                 case Source.NEMESIS:
                     self._fault(op)
-                case Source.ZOOKEEPER:
+                case Source.METADATA:
                     return self._state(op)
                 case Source.RUNNER if isinstance(event := op.event, Setup):
                     self._clean, self._exact = not event.unclean, event.host == _EXACT
@@ -154,7 +154,7 @@ class LiveCheck:
 
     def _state(self, op: Op) -> ScheduleStopped | None:
         event = op.event
-        if not isinstance(event, LeaderAndIsr):
+        if not isinstance(event, MetadataState):
             return None
         about = self._of(event)
         about.changed = op.index

@@ -13,7 +13,7 @@ from harness.model import Op, OpType
 # A fault's name, and its first and last moment in nanoseconds since the run began.
 Span: TypeAlias = tuple[str, int, int]
 
-_ZOOKEEPER: Final = "zookeeper"
+_METADATA: Final = "metadata"
 _RULES: Final = ("hold", "cut", "delay", "double")
 
 
@@ -66,7 +66,7 @@ class InForce:
                 self._ended.append((fault.name, since_ns, op.time_ns))
 
     def _add_rule(self, op: Op, rule: OfLink) -> None:
-        if _ZOOKEEPER in rule.link:  # a zombie's: the fault has a name of its own
+        if _METADATA in rule.link:  # a zombie's: the fault has a name of its own
             return
         api = direction = ""
         if isinstance(rule, LinkRule | Heal):

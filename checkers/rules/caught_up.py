@@ -13,12 +13,12 @@ from checkers.facts.view import FinalLog, Leadership, at, final_leader, final_lo
 from harness.events import (
     Append,
     Awaiting,
-    Commanded,
     Follower,
     Healed,
     HighWatermark,
     Leader,
-    LeaderAndIsr,
+    Learned,
+    MetadataState,
     Printed,
     Started,
     Stuck,
@@ -114,7 +114,7 @@ def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> 
 def _outside(ops: Sequence[Op], unhealed: Op, lack: Healed) -> list[Anomaly]:
     """Return one anomaly for each replica of the partition that the runner waited for in vain to join the ISR."""
     topic, partition = key_of(ops)
-    last = next((op for op, _ in reversed(list(events_of(ops, LeaderAndIsr)))), None)
+    last = next((op for op, _ in reversed(list(events_of(ops, MetadataState)))), None)
     proof = [unhealed.index, *([] if last is None else [last.index])]
     places = [each.rpartition(" ") for each in lack.outside or ()]
     return [
@@ -149,7 +149,7 @@ def _moved_on(ops: Sequence[Op], word: Op) -> bool:
     # A broker without events shows its progress by accepting a command of a newer epoch: it then follows anew.
     obeyed = [
         (op.index, command.epoch)
-        for op, command in events_of(ops, Commanded)
+        for op, command in events_of(ops, Learned)
         if command.link[1] == word.process and not command.error
     ]
     last = max((epoch for index, epoch in obeyed if index < word.index), default=-1)

@@ -17,7 +17,7 @@ from checkers.definition import Definition
 from checkers.facts.compacted import kept_of
 from checkers.facts.rot import rotten
 from checkers.facts.view import FinalLog, final_logs, key_of, rules_of, setup_of
-from harness.events import Elected, Follower, Installed, Leader, LeaderAndIsr
+from harness.events import Elected, Follower, Installed, Leader, MetadataState
 from harness.model import Anomaly, Kind, Op, events_of
 
 _OFF = ("no", "false")
@@ -29,12 +29,12 @@ KINDS: Final = (
         kind=Kind.CHECKPOINT,
         formula="entries (e, s), (f, t) next to each other with f <= e or t < s; or s outside the log; or the "
         "first batch of e not at s; or a batch of e where the last entry at or below it is another epoch's; or "
-        "e that no leaderAndISR, elected, leader, follower or batch ever had. Where message_format is "
+        "e that no state, elected, leader, follower or batch ever had. Where message_format is "
         "without_epochs, or a client has changed it, a batch below every entry is right, and an entry may be at a "
         "later batch of its epoch; a batch below is right too, and the first entry may start later, where "
         "epoch_trim is up_to_start and the log no longer starts at 0",
         words="A replica's epoch checkpoint contradicts its log, or names an epoch that never was.",
-        evidence="log: snapshot, batch; zookeeper: leaderAndISR; broker: elected, leader, follower",
+        evidence="log: snapshot, batch; metadata: state; broker: elected, leader, follower",
         unchecked="A state of ZooKeeper that the watch may have missed: then no epoch is called unknown.",
         source="KIP-101, steps 3 and 4.4; KAFKA-16541",
     ),
@@ -150,10 +150,10 @@ def _strange(log: FinalLog, known: frozenset[int] | None) -> list[tuple[str, int
 
 def _known_epochs(ops: Sequence[Op]) -> frozenset[int] | None:
     """Return every epoch that ZooKeeper, a broker or a batch had; None if one may have been missed."""
-    states = list(events_of(ops, LeaderAndIsr))
+    states = list(events_of(ops, MetadataState))
     elected = {decision.epoch for _, decision in events_of(ops, Elected)}
-    whole = bool(states) and all(b.zk_version == a.zk_version + 1 for (_, a), (_, b) in pairwise(states))
-    if not elected and not (whole and states[0][1].zk_version == 0):
+    whole = bool(states) and all(b.version == a.version + 1 for (_, a), (_, b) in pairwise(states))
+    if not elected and not (whole and states[0][1].version == 0):
         return None
     epochs = elected | {state.epoch for _, state in states}
     epochs |= {led.epoch for _, led in events_of(ops, Leader)}

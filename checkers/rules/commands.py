@@ -7,7 +7,7 @@ from typing import Final
 
 from checkers.facts.moments import anomaly, margin_ns, never_stood, states_of_epoch
 from checkers.facts.view import at
-from harness.events import Commanded, ControllerNode, Delay, Double, Hold, Injection
+from harness.events import ControllerNamed, Delay, Double, Hold, Injection, Learned
 from harness.model import Anomaly, Kind, Op, events_of
 
 _API: Final = "LeaderAndIsr"
@@ -23,8 +23,8 @@ def foreign_commands(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
     Source:  Kafka Replication Design V3, D: a controller epoch fences who was deposed.
     """
-    given = [(op, command) for op, command in events_of(ops, Commanded) if not command.error]
-    shown = list(events_of(ops, ControllerNode)) if given else []
+    given = [(op, command) for op, command in events_of(ops, Learned) if not command.error]
+    shown = list(events_of(ops, ControllerNamed)) if given else []
     yield from _unwritten(ops, given)
     if not shown:
         return
@@ -55,7 +55,7 @@ def foreign_commands(ops: Sequence[Op]) -> Iterator[Anomaly]:
             heard[node] = (mine, op, sender)
 
 
-def _unwritten(ops: Sequence[Op], given: Sequence[tuple[Op, Commanded]]) -> Iterator[Anomaly]:
+def _unwritten(ops: Sequence[Op], given: Sequence[tuple[Op, Learned]]) -> Iterator[Anomaly]:
     """Yield commands of an epoch that ZooKeeper never had, or had with another leader."""
     for op, command in given:
         said = (

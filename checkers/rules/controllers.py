@@ -17,7 +17,7 @@ from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly, margin_ns, never_stood, once, settled, states_of_epoch, whole
 from checkers.facts.view import at, names_of
 from checkers.rules.commands import foreign_commands
-from harness.events import ControllerNode, ControllerOffice, Elected, Injection, Started
+from harness.events import ControllerNamed, ControllerOffice, Elected, Injection, Started
 from harness.model import Anomaly, Kind, Op, events_of
 
 KINDS: Final = (
@@ -26,14 +26,14 @@ KINDS: Final = (
         formula="exists elected(n, e) with no controller(n, c, active) before it in n's process, or resigned "
         "since; or controller(n, c, active), controller(m, c, active) of two processes; or controller(n, "
         "c, active) after controller(n, d, active) with c <= d; or elected(n, e) in office c, elected(m, "
-        "f) in office d: e <= f and c > d; or elected(n, e) and leaderAndISR(e) after controller(m, d, "
-        "active) with d > c; or leaderAndISR(e) after an office began and before an elected of it, and no "
+        "f) in office d: e <= f and c > d; or elected(n, e) and state(e) after controller(m, d, "
+        "active) with d > c; or state(e) after an office began and before an elected of it, and no "
         "elected(e); or "
-        "elected(e) and no leaderAndISR(e) where versions have no gap; or commanded(n -> x) after an "
-        "accepted commanded(m -> x), m in office and n not since",
+        "elected(e) and no state(e) where versions have no gap; or learned(n -> x) after an "
+        "accepted learned(m -> x), m in office and n not since",
         words="A node that is not controller decided or commanded, two controllers had one epoch, a controller "
         "epoch fell, or ZooKeeper and the controllers' own reports contradict each other.",
-        evidence="broker controller, elected, started; ZooKeeper's controller and leaderAndISR; fabric commanded",
+        evidence="broker controller, elected, started; ZooKeeper's controller and state; fabric learned",
         unchecked="Nothing: a decision whose controller did not live to report it is passed over.",
         source="KAFKA-6082; Kafka Replication Design V3, D",
     ),
@@ -120,7 +120,7 @@ def _offices(ops: Sequence[Op]) -> Iterator[Anomaly]:
             text = f"{office.node} took controller epoch {office.epoch} at {at(office.op)}, after {before.epoch}"
             yield anomaly(ops, kind, text, [before.op.index, office.op.index], [office.node])
         last[office.node] = office
-    shown = [(op, node.node) for op, node in events_of(ops, ControllerNode) if node.node is not None]
+    shown = [(op, node.node) for op, node in events_of(ops, ControllerNamed) if node.node is not None]
     named = {node for _, node in shown}
     deciding = {decision.office.op.index for decision in decisions if decision.office is not None}
     for office in offices:
@@ -256,7 +256,7 @@ def _held(ops: Sequence[Op], office: Office, below: Decision | None, written: Op
     """Return True if an office, of which a later decision is known, had begun when a state was written."""
     if below is not None and below.office is not None and below.office.epoch == office.epoch:
         return True
-    shown = [node.node for op, node in events_of(ops, ControllerNode) if op.index < written.index]
+    shown = [node.node for op, node in events_of(ops, ControllerNamed) if op.index < written.index]
     begun = office.op.time_ns < written.time_ns - margin_ns(ops) and office.op.index < written.index
     return begun and bool(shown) and shown[-1] == office.node
 
@@ -266,6 +266,6 @@ def _stays(ops: Sequence[Op], decision: Decision, offices: Sequence[Office]) -> 
     office = decision.office
     if office is None or office.until is not None or any(other.epoch > office.epoch for other in offices):
         return False
-    shown = [node.node for _, node in events_of(ops, ControllerNode)]
+    shown = [node.node for _, node in events_of(ops, ControllerNamed)]
     hurt = any(op.index > office.op.index and office.node in f.nodes for op, f in events_of(ops, Injection))
     return not hurt and bool(shown) and shown[-1] == office.node

@@ -13,23 +13,23 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.moments import Moment, anomaly, moments, never_stood, once, states, states_of_epoch
 from checkers.facts.view import at, ever_assigned, names_of, setup_of
-from harness.events import Elected, Follower, Leader, LeaderAndIsr
+from harness.events import Elected, Follower, Leader, MetadataState
 from harness.model import Anomaly, Kind, Op, events_of
 
 KINDS: Final = (
     Definition(
         kind=Kind.WRONG_LEADER,
-        formula="exists leaderAndISR(v, e, l, I): l not in I, or l not in replicas; or a later one of the watch "
+        formula="exists state(v, e, l, I): l not in I, or l not in replicas; or a later one of the watch "
         "with version w <= v; or with version w > v and epoch f: f < e, or f - e > w - v, or f = e and "
         "another leader; or with version v + 1, f > e and a leader not in I, unclean election off; or "
         "elected(unclean) with unclean election off; or leader(n, f) or follower(n, f) after leader(n, e) "
         "or follower(n, e) in n's process (where brokers fence their registrations: in any process of n) "
         "with f < e, or follower(n, e) after leader(n, e); or follower(n, e, l) and another leader of e; or "
-        "leader(n, e) or follower(n, e) and no leaderAndISR(e) where versions have no gap",
+        "leader(n, e) or follower(n, e) and no state(e) where versions have no gap",
         words="A leader is outside its ISR or no replica, was elected from outside the ISR although unclean "
         "election is off, or an epoch falls, has two leaders in what nodes say, or never stood in "
         "ZooKeeper.",
-        evidence="ZooKeeper's leaderAndISR; broker leader, follower, elected, started; the set-up",
+        evidence="metadata: state; broker leader, follower, elected, started; the set-up",
         unchecked="Nothing: where the watch missed a state, only what its neighbours prove is reported.",
         source="Kafka Replication Design V3, A and C; KIP-106; KIP-380",
     ),
@@ -72,8 +72,8 @@ def _neighbours(ops: Sequence[Op]) -> Iterator[Anomaly]:
     setup = setup_of(ops)
     clean = setup is not None and not setup.unclean
     first = next(iter(states(ops)), None)
-    if first is not None and first[1].epoch > first[1].zk_version:
-        text = f"epoch {first[1].epoch} at {at(first[0])} has version {first[1].zk_version} in ZooKeeper, "
+    if first is not None and first[1].epoch > first[1].version:
+        text = f"epoch {first[1].epoch} at {at(first[0])} has version {first[1].version} in ZooKeeper, "
         yield anomaly(ops, _KIND, text + "fewer writes than epochs", [first[0].index], (), first[1].epoch)
     for (before, old), (op, new) in pairwise(states(ops)):
         complaint = _complaint(old, new, clean=clean)
@@ -83,11 +83,11 @@ def _neighbours(ops: Sequence[Op]) -> Iterator[Anomaly]:
             yield anomaly(ops, _KIND, text, [before.index, op.index], nodes, new.epoch)
 
 
-def _complaint(old: LeaderAndIsr, new: LeaderAndIsr, *, clean: bool) -> str:
+def _complaint(old: MetadataState, new: MetadataState, *, clean: bool) -> str:
     """Return what is wrong with the second of two states that the watch saw one after another; "" for nothing."""
-    writes = new.zk_version - old.zk_version
+    writes = new.version - old.version
     if writes <= 0:
-        return f"version {new.zk_version} of the state follows version {old.zk_version}"
+        return f"version {new.version} of the state follows version {old.version}"
     if new.epoch < old.epoch:
         return f"epoch {new.epoch} follows epoch {old.epoch}"
     if new.epoch - old.epoch > writes:

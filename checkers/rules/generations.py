@@ -69,7 +69,7 @@ KINDS: Final = (
         words="A record of the newest generation was acknowledged and is gone. A record before it is there, so "
         "that brokers knew the new topic.",
         evidence="client: produce, create-topic, delete-topic, remove-partitions, add-partitions; log: batch; "
-        "zookeeper: leaderAndISR; nemesis",
+        "metadata: state; nemesis",
         unchecked="A create or a delete without an answer, unclean election, or a fault that may end copies.",
         source="Kafka's acks; KIP-516, Motivation",
     ),

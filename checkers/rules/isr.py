@@ -49,17 +49,17 @@ from harness.model import Anomaly, Kind, Op, OpType, events_of
 KINDS: Final = (
     Definition(
         kind=Kind.WRONG_ISR,
-        formula="exists an ISR I of leaderAndISR, elected, leader or isr: I is empty, or some x in I twice or not "
-        "in replicas; or leaderAndISR(v, e, I), leaderAndISR(v + 1, f, J), f > e, J not within I, unclean "
-        "election off; or isr(n, v, I) and leaderAndISR(v, J) with J != I, or no version v where versions "
-        "have no gap; or isr(n, e) and n does not lead e; or leaderAndISR(v, e) between two isr of e by one "
+        formula="exists an ISR I of state, elected, leader or isr: I is empty, or some x in I twice or not "
+        "in replicas; or state(v, e, I), state(v + 1, f, J), f > e, J not within I, unclean "
+        "election off; or isr(n, v, I) and state(v, J) with J != I, or no version v where versions "
+        "have no gap; or isr(n, e) and n does not lead e; or state(v, e) between two isr of e by one "
         "process, or while its leader leads on, and no isr(v); or isr(n) adds m, whose log never reached "
         "n's high watermark (and, since KAFKA-7128, the start of n's epoch) until then; or m is in the ISR "
         "of n, which has led all the time without a fault of its own, m's log is shorter than n's end at t "
         "until t + 2 lag and more, and m stays",
         words="The ISR is empty, has a member that is no replica, that lacks what is committed, or that lagged "
         "for too long; or what a leader says of its ISR never stood in ZooKeeper.",
-        evidence="ZooKeeper's leaderAndISR; broker elected, leader, isr, append, truncate, recovered; the set-up",
+        evidence="metadata: state; broker elected, leader, isr, append, truncate, recovered; the set-up",
         unchecked="Nothing; lag is judged only where the set-up records what is allowed.",
         source="Kafka Replication Design V3, G; KAFKA-7128; KIP-16",
     ),
@@ -134,7 +134,7 @@ def _grown(ops: Sequence[Op]) -> Iterator[Anomaly]:
         return
     for (before, old), (op, new) in pairwise(states(ops)):
         added = {*new.isr} - {*old.isr}
-        if added and new.zk_version == old.zk_version + 1 and new.epoch > old.epoch and new.leader in old.isr:
+        if added and new.version == old.version + 1 and new.epoch > old.epoch and new.leader in old.isr:
             text = (
                 f"{', '.join(sorted(map(str, added)))} joined the ISR with epoch {new.epoch} at {at(op)}, by an "
             )
@@ -157,16 +157,16 @@ def _written(ops: Sequence[Op]) -> Iterator[Anomaly]:
             text = f"{said}, and does not lead that epoch"
             yield anomaly(ops, _KIND, text, proof, nodes, event.epoch)
             continue
-        seen = by_version.get(event.zk_version)
+        seen = by_version.get(event.version)
         if seen is not None:
             state = seen[1]
             theirs = sorted(map(str, state.isr))
             if (state.leader, state.epoch, theirs) != (op.process, event.epoch, members):
-                text = f"{said} with version {event.zk_version}, where ZooKeeper has leader "
+                text = f"{said} with version {event.version}, where ZooKeeper has leader "
                 text += f"{state.leader or 'none'}, epoch {state.epoch} and ISR {', '.join(theirs)}"
                 yield anomaly(ops, _KIND, text, [*proof, seen[0].index], nodes, event.epoch)
-        elif by_version and event.zk_version > max(by_version) and settled(ops, op):
-            text = f"{said} with version {event.zk_version}, and ZooKeeper's versions end at {max(by_version)}"
+        elif by_version and event.version > max(by_version) and settled(ops, op):
+            text = f"{said} with version {event.version}, and ZooKeeper's versions end at {max(by_version)}"
             yield anomaly(ops, _KIND, text, [*proof, by_version[max(by_version)][0].index], nodes, event.epoch)
 
 
@@ -182,14 +182,14 @@ def _begun(ops: Sequence[Op], op: Op, event: Leader, names: dict[int, str]) -> I
 
 def _unreported(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield ISRs in ZooKeeper that the epoch's leader, who led on without a fault, did not report."""
-    if not states(ops) or any(world.zookeeper_faults_bit for _, world in events_of(ops, World)):
+    if not states(ops) or any(world.metadata_faults_bit for _, world in events_of(ops, World)):
         return
     said: dict[tuple[str, int], set[int]] = {}
     began: dict[tuple[str, int], Op] = {}
     ended: dict[str, list[Op]] = {}
     for op, event, _, _ in moments(ops):
         if isinstance(event, IsrChanged):
-            said.setdefault((op.process, event.epoch), set()).add(event.zk_version)
+            said.setdefault((op.process, event.epoch), set()).add(event.version)
         elif isinstance(event, Leader):
             began.setdefault((op.process, event.epoch), op)
         if isinstance(event, Leader | Follower | Started | Stopped):
@@ -207,7 +207,7 @@ def _unreported(ops: Sequence[Op]) -> Iterator[Anomaly]:
         over = min((op.time_ns for op in ended[leader] if op.index > begun.index), default=None)
         for op, state in seen[1:]:
             late = op.index > healed if over is None else op.time_ns + _REPORT_NS + margin_ns(ops) >= over
-            if not late and state.zk_version not in said.get((leader, epoch), ()):
+            if not late and state.version not in said.get((leader, epoch), ()):
                 text = f"ZooKeeper has ISR {', '.join(map(str, state.isr))} in epoch {epoch} at {at(op)}, which "
                 text += f"its leader {leader} did not write"
                 yield anomaly(ops, _KIND, text, [begun.index, op.index], [leader], epoch)
@@ -219,7 +219,7 @@ def _cut_off(ops: Sequence[Op], node: str, since: Op) -> bool:
         return True
     undone = [(op.index, _rule_of(rule)) for kind in (Heal, Release) for op, rule in events_of(ops, kind)]
     return any(
-        "zookeeper" in rule.link
+        "metadata" in rule.link
         and not {*rule.link}.isdisjoint({node, "*"})
         and not any(op.index < index < since.index and which == _rule_of(rule) for index, which in undone)
         for kind in (Cut, Hold, Delay)
@@ -242,17 +242,17 @@ def _unsaid(ops: Sequence[Op]) -> Iterator[Anomaly]:
             continue
         known = last.get(op.process)
         if known is not None and known[:2] == (before.life, event.epoch):
-            if event.zk_version <= known[2]:
-                text = f"{op.process} says at {at(op)} that it wrote version {event.zk_version}, after {known[2]}"
+            if event.version <= known[2]:
+                text = f"{op.process} says at {at(op)} that it wrote version {event.version}, after {known[2]}"
                 yield anomaly(ops, _KIND, text, [known[3].index, op.index], [op.process], event.epoch)
-            for version in range(known[2] + 1, min(event.zk_version, known[2] + 100)):
+            for version in range(known[2] + 1, min(event.version, known[2] + 100)):
                 if version in by_version:
                     state = by_version[version]
                     text = f"version {version} in ZooKeeper at {at(state[0])} lies between two ISRs that "
                     text += f"{op.process} wrote one after the other, and nobody wrote it"
                     proof = [known[3].index, state[0].index, op.index]
                     yield anomaly(ops, _KIND, text, proof, [op.process], event.epoch)
-        last[op.process] = (before.life, event.epoch, event.zk_version, op)
+        last[op.process] = (before.life, event.epoch, event.version, op)
 
 
 def _joined(ops: Sequence[Op]) -> Iterator[Anomaly]:

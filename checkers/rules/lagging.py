@@ -29,7 +29,7 @@ _NS_PER_MS: Final = 1_000_000
 # A leader checks every half lag, and then writes to ZooKeeper: the margin on top of twice the lag.
 _SIMULATED_NS: Final = 100_000_000
 _REAL_NS: Final = 1_000_000_000
-_ZOOKEEPER: Final = "zookeeper"
+_METADATA: Final = "metadata"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,8 +137,8 @@ def _late(  # noqa: PLR0917
 
 def _zookeeper_hurt(ops: Sequence[Op]) -> bool:
     """Return True if a fault of ZooKeeper or of a link to it may have delayed a write."""
-    if any(world.zookeeper_faults_bit for _, world in events_of(ops, World)):
+    if any(world.metadata_faults_bit for _, world in events_of(ops, World)):
         return True
     if any(nature_of(op).effect in ON_ZOOKEEPER for op, _ in events_of(ops, Injection)):
         return True
-    return any(_ZOOKEEPER in rule.link for kind in (Cut, Hold, Delay, Double) for _, rule in events_of(ops, kind))
+    return any(_METADATA in rule.link for kind in (Cut, Hold, Delay, Double) for _, rule in events_of(ops, kind))

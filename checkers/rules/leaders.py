@@ -20,10 +20,10 @@ from harness.model import Anomaly, Kind, Op
 KINDS: Final = (
     Definition(
         kind=Kind.TWO_LEADERS,
-        formula="leader(n, e), leader(m, e) or leaderAndISR(leader m, e), n != m; or append(n, role=leader, e) "
+        formula="leader(n, e), leader(m, e) or state(leader m, e), n != m; or append(n, role=leader, e) "
         "while n does not lead e",
         words="Two brokers led in one epoch, or one appended as leader of an epoch that it did not lead.",
-        evidence="zookeeper: leaderAndISR; broker: leader, append",
+        evidence="metadata: state; broker: leader, append",
         unchecked="",
         source="KIP-101, returning leaders; Kafka Replication Design V3",
     ),
@@ -42,7 +42,7 @@ def leaders(ops: Sequence[Op]) -> list[Anomaly]:
     """
     Find epochs that two brokers led, and epochs that one broker led in two processes.
 
-    The same leaderAndISR sent again to the same process is neither. Nor is a return with the same log end that
+    The same state sent again to the same process is neither. Nor is a return with the same log end that
     does not resume the epoch: nothing was written in between.
 
     Args:

@@ -42,7 +42,7 @@ from harness.model import Anomaly, Kind, Op, OpType, PartOps, Source, events_of
 _Break: TypeAlias = tuple[str, tuple[int, ...]]
 
 _NAMED_MAX: Final = 5
-_ZOOKEEPER: Final = "zookeeper"
+_METADATA: Final = "metadata"
 _ANY: Final = "*"
 # What the runner does by itself after the last step, and records as a step if it fails.
 _CHECKED: Final = "every rule of a link bit"
@@ -51,7 +51,7 @@ _SOME: Final = re.compile(r"(under|unless) .*?: ")
 _COUNT: Final = re.compile(r"(\w+) (\d+)(?:\.\.(\d+))?")
 _DOING: Final = frozenset({Source.RUNNER, Source.CLIENT, Source.NEMESIS})
 # What the fabric sees of replicas; all else is about its rules.
-_SEEN: Final = frozenset({"fetch", "fetched", "epoch-question", "epoch-answer", "commanded", "unreadable"})
+_SEEN: Final = frozenset({"fetch", "fetched", "epoch-question", "epoch-answer", "learned", "unreadable"})
 _YES: Final = {True: "yes", False: "no"}
 
 KINDS: Final = (
@@ -182,8 +182,8 @@ def _frames(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
 
 def _zookeeper(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
     """Yield states of ZooKeeper that are no change."""
-    for f in ("leaderAndISR", "controller", "registered"):
-        for before, op in pairwise(ops.by_key.get((Source.ZOOKEEPER, f), ())):
+    for f in ("state", "controller", "members"):
+        for before, op in pairwise(ops.by_key.get((Source.METADATA, f), ())):
             if op.event == before.event:
                 text = f"ZooKeeper's {f} at {at(op)} is as it was before, and only changes are recorded"
                 yield text, (before.index, op.index)

@@ -26,7 +26,7 @@ from harness.events import Healed, Read
 from harness.model import Anomaly, CopyFate, Fates, Kind, Op, OpType, events_of, ranges_of
 
 _EVIDENCE: Final = (
-    "client: produce, read; log; zookeeper: leaderAndISR; broker: append, truncate, recovered, leader, follower, "
+    "client: produce, read; log; metadata: state; broker: append, truncate, recovered, leader, follower, "
     "high-watermark, isr, flush, flushed; nemesis; fabric: fetch, hold, held, release, delay, commanded"
 )
 _UNCHECKED: Final = (

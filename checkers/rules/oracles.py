@@ -93,7 +93,7 @@ KINDS: Final = (
     Definition(
         kind=Kind.ORACLE_OFFICE,
         formula="at a step: n commands or decides though it was told that its session lost the office; or "
-        "leaderAndISR is written by neither the winner of the newest controller epoch nor the leader, "
+        "state is written by neither the winner of the newest controller epoch nor the leader, "
         "who changes ISR alone; or a broker obeys a command of an older controller, registration or leader epoch, "
         "or makes of ZooKeeper's answers what they do not say: of another session, in part, lost, or overtaken",
         words="The simulator saw a change by who is not in office, or a broker that obeyed it.",

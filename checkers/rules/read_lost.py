@@ -18,7 +18,7 @@ KINDS: Final = (
         words="A record that a consumer was shown is gone, and the proof of a permitted loss does not hold. It "
         "was below a high watermark, so that it was promised, whatever its acks. If the proof holds, the "
         "kind is that of the permitted loss.",
-        evidence="client: poll, produce; log; zookeeper: leaderAndISR; broker: append, truncate, recovered, "
+        evidence="client: poll, produce; log; metadata: state; broker: append, truncate, recovered, "
         "leader, follower, high-watermark; nemesis; fabric: fetch, hold, held, release, delay, commanded",
         unchecked="Where brokers emit no events, a record is promised to the ISR if the node that showed it was "
         "the leader in ZooKeeper from before the poll until after its answer, or if nothing may have taken a "

@@ -14,7 +14,7 @@ from checkers.definition import Definition
 from checkers.facts.acked import acked_records
 from checkers.facts.compacted import may_be_gap
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, offsets_text
-from harness.events import LeaderAndIsr, Read
+from harness.events import MetadataState, Read
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
 
 KINDS: Final = (
@@ -26,7 +26,7 @@ KINDS: Final = (
         "o) before R began, in its epoch, and h <= o, r in the final log",
         words="A read goes back, skips a record, stops short of what is committed, or shows a record that is "
         "rewritten or gone later, or that no log ever held.",
-        evidence="client: read, produce; log: batch; zookeeper: leaderAndISR",
+        evidence="client: read, produce; log: batch; metadata: state",
         unchecked="A read that failed shows nothing; a log that could not be read is not compared.",
         source="KIP-101, Motivation: consumers see what is later truncated; Jepsen's checks of Kafka",
     ),
@@ -112,7 +112,7 @@ def _short(ops: Sequence[Op], read: Read, log: FinalLog | None, since: int) -> I
     A new leader's high watermark is lawfully below the old one's until its followers have fetched, so only records
     count that were acknowledged in the epoch in which the read began.
     """
-    epochs = [(op.index, state.epoch) for op, state in events_of(ops, LeaderAndIsr) if op.index < since]
+    epochs = [(op.index, state.epoch) for op, state in events_of(ops, MetadataState) if op.index < since]
     begun = next((index for index, epoch in epochs if epoch == epochs[-1][1]), since)
     short = [
         acked

@@ -18,7 +18,7 @@ from checkers.facts.outages import outages
 from checkers.facts.view import at, setup_of
 from harness.effect import ON_ZOOKEEPER, Effect, nature_of
 from harness.events import (
-    ControllerNode,
+    ControllerNamed,
     ControllerOffice,
     Done,
     Elected,
@@ -27,8 +27,8 @@ from harness.events import (
     Healed,
     Injection,
     Leader,
-    Registered,
-    Registrations,
+    Member,
+    Members,
     Started,
 )
 from harness.model import Anomaly, Kind, Op, OpType, events_of
@@ -53,12 +53,12 @@ KINDS: Final = (
         "though no fault hit n, or n twice, or the leader not among them; or ZooKeeper's registered names n "
         "anew, and neither registered(n) nor a fault that hit n until it leaves; or names n all the time "
         "while a fault ended n's session and n did not register anew; or lacks a node of the run at the end; "
-        "or a first leaderAndISR "
+        "or a first state "
         "whose leader, ISR or controller was never registered; or ZooKeeper's first controller is none, or "
         "there is none; or a controller epoch below 1",
         words="What ZooKeeper shows of registrations and controllers contradicts what brokers reported, so the "
         "history lacks an op, or has one that never was.",
-        evidence="ZooKeeper's registered, controller and leaderAndISR; broker registered, controller, elected",
+        evidence="metadata: members, controller and state; broker member, controller, elected",
         unchecked="It is the finding itself.",
         source="Jepsen: a history must be possible before it is judged",
     ),
@@ -87,19 +87,19 @@ def registrations(ops: Sequence[Op]) -> list[Anomaly]:
 
 @fact
 def _told(ops: Sequence[Op]) -> dict[str, list[tuple[int, Op]]]:
-    """Return the czxid of each registration that a node reported; {} in older histories, which have none."""
+    """Return the incarnation of each registration that a node reported; {} in older histories, which have none."""
     found: dict[str, list[tuple[int, Op]]] = {}
-    for op, registered in events_of(ops, Registered):
-        if registered.czxid is None:
+    for op, registered in events_of(ops, Member):
+        if registered.incarnation is None:
             return {}
-        found.setdefault(op.process, []).append((registered.czxid, op))
+        found.setdefault(op.process, []).append((registered.incarnation, op))
     return found
 
 
 def _own(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield registrations that are not newer than the one before, or that take over one that never was."""
     first: dict[str, Op] = {}
-    for op, registered in events_of(ops, Registered):
+    for op, registered in events_of(ops, Member):
         if first.setdefault(op.process, op) is not op or not registered.taken_over:
             continue
         if not any(end.index < op.index for end in _mute(ops, op.process)):
@@ -114,7 +114,7 @@ def _seen_by_controllers(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield registrations in a controller's decision that no broker reported, or that lack its leader."""
     told, setup = _told(ops), setup_of(ops)
     names = {broker: name for name, broker in setup.nodes.items()} if setup else {}
-    owners = {czxid: name for name, theirs in told.items() for czxid, _ in theirs}
+    owners = {incarnation: name for name, theirs in told.items() for incarnation, _ in theirs}
     for op, elected in events_of(ops, Elected):
         if elected.saw is None:
             continue
@@ -124,16 +124,18 @@ def _seen_by_controllers(ops: Sequence[Op]) -> Iterator[_Break]:
             yield f"{said} a broker twice: {', '.join(map(str, saw))}", (op.index,)
         if elected.leader >= 0 and elected.leader not in saw:
             yield f"{said} {', '.join(map(str, saw))} registered, and not the leader {elected.leader}", (op.index,)
-        for broker, czxid in elected.saw if told else ():
+        for broker, incarnation in elected.saw if told else ():
             name = names.get(broker, "")
-            if owners.get(czxid, "") != name and not (czxid not in owners and _unreported(ops, name, czxid, op)):
-                truth = f"which was {owners[czxid]}" if czxid in owners else "which it never was"
-                yield f"{said} {name or broker} registered as {czxid}, {truth}", (op.index,)
+            if owners.get(incarnation, "") != name and not (
+                incarnation not in owners and _unreported(ops, name, incarnation, op)
+            ):
+                truth = f"which was {owners[incarnation]}" if incarnation in owners else "which it never was"
+                yield f"{said} {name or broker} registered as {incarnation}, {truth}", (op.index,)
 
 
-def _unreported(ops: Sequence[Op], node: str, czxid: int, seen: Op) -> bool:
+def _unreported(ops: Sequence[Op], node: str, incarnation: int, seen: Op) -> bool:
     """Return True if a node may have registered so and not reported it, since a fault hit it before it could."""
-    before = max((op.index for known, op in _told(ops).get(node, []) if known < czxid), default=-1)
+    before = max((op.index for known, op in _told(ops).get(node, []) if known < incarnation), default=-1)
     limit = seen.time_ns + margin_ns(ops)
     hit = any(op.index > before and op.time_ns <= limit for op in _hurt(ops).get(node, ()))
     return hit or any(end.index > before for end in _mute(ops, node))
@@ -152,7 +154,7 @@ def _mute(ops: Sequence[Op], node: str) -> list[Op]:
 @fact
 def _mutes(ops: Sequence[Op]) -> dict[str, list[Op]]:
     """Return `_mute` of all nodes."""
-    parts = [op for kind in (Registered, ControllerOffice, Leader, Follower) for op, _ in events_of(ops, kind)]
+    parts = [op for kind in (Member, ControllerOffice, Leader, Follower) for op, _ in events_of(ops, kind)]
     started = [op for op, _ in events_of(ops, Started)]
     found: dict[str, list[Op]] = {}
     for outage in outages(ops):
@@ -179,7 +181,7 @@ def _named(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield sets of registrations that are not in order, and leaders that no set before them names."""
     known: set[str | None] = set()
     first = next(iter(states(ops)), None)
-    for op, shown in events_of(ops, Registrations):
+    for op, shown in events_of(ops, Members):
         if first is not None and op.index < first[0].index:
             known |= {*shown.nodes}
         if list(shown.nodes) != sorted({*shown.nodes}, key=str):
@@ -187,7 +189,7 @@ def _named(ops: Sequence[Op]) -> Iterator[_Break]:
             yield f"{text}; expected each node once, in order", (op.index,)
     if first is None:
         return
-    office = {seen.node for op, seen in events_of(ops, ControllerNode) if op.index < first[0].index}
+    office = {seen.node for op, seen in events_of(ops, ControllerNamed) if op.index < first[0].index}
     if missing := {*first[1].isr, first[1].leader, *office} - known - {None}:
         text = f"{', '.join(sorted(map(str, missing)))} was controller or replica in ZooKeeper at {at(first[0])}"
         yield f"{text}, and ZooKeeper's registrations had not named it until then", (first[0].index,)
@@ -196,7 +198,7 @@ def _named(ops: Sequence[Op]) -> Iterator[_Break]:
 def _again(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield nodes that ZooKeeper names anew, and that did not report that they registered anew."""
     told: dict[str, list[Op]] = {}
-    for op, registered in events_of(ops, Registered):
+    for op, registered in events_of(ops, Member):
         if not registered.taken_over:
             told.setdefault(op.process, []).append(op)
     if not told:
@@ -216,7 +218,7 @@ def _spans(ops: Sequence[Op]) -> Iterator[tuple[str, Op | None, Op, Op | None]]:
     before: set[str | None] = set()
     away: dict[str, Op] = {}
     there: dict[str, tuple[Op | None, Op]] = {}
-    for op, shown in events_of(ops, Registrations):
+    for op, shown in events_of(ops, Members):
         for name in sorted(map(str, {*shown.nodes} - before - {None})):
             there[name] = away.get(name), op
         for name in sorted(map(str, before - {*shown.nodes} - {None})):
@@ -229,7 +231,7 @@ def _spans(ops: Sequence[Op]) -> Iterator[tuple[str, Op | None, Op, Op | None]]:
 
 def _ended(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield faults that ended a session, after which ZooKeeper still names the node."""
-    shown = list(events_of(ops, Registrations))
+    shown = list(events_of(ops, Members))
     begun: dict[tuple[str, ...], Op] = {}
     for op, fault in events_of(ops, Injection):
         if not nature_of(op).effect.leaves_zookeeper or nature_of(op).effect.is_down:
@@ -254,7 +256,7 @@ def _came_back(ops: Sequence[Op], node: str, first: int, limit: int, ended: Op) 
     """Return True if a node may have registered anew so soon that the watch did not see it away."""
     if any(outage.node == node and outage.lasts_at(ended.index) for outage in outages(ops)):
         return False  # it had no process
-    told = [op for op, _ in events_of(ops, Registered)]
+    told = [op for op, _ in events_of(ops, Member)]
     return not told or any(op.process == node and first <= op.time_ns <= limit for op in told)
 
 
@@ -271,11 +273,11 @@ def _whole(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield it if the last registrations of a run that was healed lack a node."""
     setup = setup_of(ops)
     healed = next((op for op, _ in events_of(ops, Healed) if op.type is OpType.OK), None)
-    if setup is None or healed is None or next(events_of(ops, Registered), None) is None:
+    if setup is None or healed is None or next(events_of(ops, Member), None) is None:
         return  # brokers of Apache Kafka may be late to register again, and do not say so
     # Nodes are taken down after the end.
     end = next((op.index for op, _ in events_of(ops, Done)), len(ops))
-    shown = [(op, seen) for op, seen in events_of(ops, Registrations) if op.index < end]
+    shown = [(op, seen) for op, seen in events_of(ops, Members) if op.index < end]
     if not shown:
         yield "ZooKeeper's registrations were never seen", (healed.index,)
     elif missing := {*setup.nodes} - {*shown[-1][1].nodes} - {exited.node for _, exited in events_of(ops, Exited)}:
@@ -285,7 +287,7 @@ def _whole(ops: Sequence[Op]) -> Iterator[_Break]:
 
 def _controllers(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield it if ZooKeeper never named a controller, or named none at first; and epochs before the first one."""
-    shown = list(events_of(ops, ControllerNode))
+    shown = list(events_of(ops, ControllerNamed))
     if states(ops) and not shown:
         yield "ZooKeeper's controller was never seen", (states(ops)[0][0].index,)
     elif shown and shown[0][1].node is None:

@@ -28,7 +28,7 @@ KINDS: Final = (
         formula="after healed: log(n).end > log(final leader).end, and n is up and did not exit by itself",
         words="A follower's log ends above its leader's after healing, so it did not truncate what its leader "
         "lacks.",
-        evidence="runner: healed; zookeeper: leaderAndISR; log: snapshot",
+        evidence="runner: healed; metadata: state; log: snapshot",
         unchecked="A cluster that did not heal, or whose leader is not known: then nothing is found.",
         source="KIP-101, Scenario 2; KAFKA-3924",
     ),
@@ -36,10 +36,10 @@ KINDS: Final = (
         kind=Kind.EPOCHS_DIFFER,
         formula="log(n)[o] = log(m)[o] in a format with epochs, epoch(n, o) != epoch(m, o); or "
         "append(w, f) that wrote log(n)[o] as leader, epoch(n, o) != f, and no append at o in epoch(n, o); "
-        "or ok(produce r, o), and no leaderAndISR had epoch(n, o), if brokers report no appends",
+        "or ok(produce r, o), and no state had epoch(n, o), if brokers report no appends",
         words="Two replicas hold the same record in batches of different leader epochs, or in another epoch than "
         "its leader appended it in, or in one that ZooKeeper never had.",
-        evidence="log: batch, of message format 2; broker: append; ZooKeeper's leaderAndISR; client: produce",
+        evidence="log: batch, of message format 2; broker: append; metadata: state; client: produce",
         unchecked="A record whose append no leader reported: only replicas are compared.",
         source="KIP-101, step 3: the leader stamps each message set, and followers copy it",
     ),

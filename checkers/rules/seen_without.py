@@ -16,7 +16,7 @@ from checkers.facts.keeping import Keeping
 from checkers.facts.moments import anomaly, margin_ns
 from checkers.facts.suspects import is_suspicious
 from checkers.facts.view import at, offsets_text
-from harness.events import Fetch, LeaderAndIsr
+from harness.events import Fetch, MetadataState
 from harness.model import Anomaly, Kind, Op, ranges_of
 
 
@@ -35,7 +35,7 @@ def seen_without(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _in_isr(ops: Sequence[Op], node: str, op: Op) -> bool:
     """Return True if the node was surely in the ISR when its log was seen, or joined it just then."""
-    if isinstance(op.event, LeaderAndIsr):
+    if isinstance(op.event, MetadataState):
         return True
     if not isinstance(op.event, Fetch):
         return False  # what clients and final logs show is judged as a loss

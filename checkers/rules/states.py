@@ -14,25 +14,25 @@ from typing import Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, margin_ns, state_of_version, states, states_of_epoch, whole
 from checkers.facts.view import at, names_of, setup_of
-from harness.events import Commanded, Elected, Follower, Healed, IsrChanged, Leader, LeaderAndIsr
+from harness.events import Elected, Follower, Healed, IsrChanged, Leader, Learned, MetadataState
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 _Break: TypeAlias = tuple[str, tuple[int, ...]]
-_Told: TypeAlias = Elected | Leader | Follower | Commanded | IsrChanged
+_Told: TypeAlias = Elected | Leader | Follower | Learned | IsrChanged
 
 _NAMED_MAX: Final = 5
 
 KINDS: Final = (
     Definition(
         kind=Kind.UNCHECKED,
-        formula="leaderAndISR(v), leaderAndISR(w) next in the watch: w > v + 1 in a simulated run, or both alike "
+        formula="state(v), state(w) next in the watch: w > v + 1 in a simulated run, or both alike "
         "but for the version, unclean election off; "
-        "or elected(e), leader(e), follower(e), isr(v) or commanded(e) at t, and no state of "
-        "e or v, where the watch saw none between t and t + margin; or commanded(l, e, I) and no state of e with "
+        "or elected(e), leader(e), follower(e), isr(v) or learned(e) at t, and no state of "
+        "e or v, where the watch saw none between t and t + margin; or learned(l, e, I) and no state of e with "
         "l and I",
         words="The watch of ZooKeeper lacks a state of the partition that brokers acted on, or brokers were told "
         "what never stood there.",
-        evidence="ZooKeeper's leaderAndISR; broker elected, leader, follower, isr; fabric commanded",
+        evidence="metadata: state; broker elected, leader, follower, isr; fabric learned",
         unchecked="It is the finding itself.",
         source="Jepsen: a history must be possible before it is judged",
     ),
@@ -64,22 +64,22 @@ def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
     seen, exact, setup = states(ops), not margin_ns(ops), setup_of(ops)
     # From 3.2 on a leader that was elected uncleanly writes that it has recovered, and nothing else (KIP-704).
     recovers = setup is None or setup.unclean
-    if exact and seen and seen[0][1].zk_version > 0:
+    if exact and seen and seen[0][1].version > 0:
         yield (
-            f"ZooKeeper's first state at {at(seen[0][0])} has version {seen[0][1].zk_version}",
+            f"ZooKeeper's first state at {at(seen[0][0])} has version {seen[0][1].version}",
             (seen[0][0].index,),
         )
     for (before, old), (op, new) in pairwise(seen):
-        step = new.zk_version - old.zk_version
+        step = new.version - old.version
         if exact and step > 1:
-            text = f"ZooKeeper's state at {at(op)} has version {new.zk_version}, after {old.zk_version}"
+            text = f"ZooKeeper's state at {at(op)} has version {new.version}, after {old.version}"
             yield text, (before.index, op.index)
         elif (
             step == 1
             and not recovers
             and (old.leader, old.epoch, {*old.isr}) == (new.leader, new.epoch, {*new.isr})
         ):
-            text = f"version {new.zk_version} of ZooKeeper's state at {at(op)} changes nothing"
+            text = f"version {new.version} of ZooKeeper's state at {at(op)} changes nothing"
             yield text, (before.index, op.index)
 
 
@@ -87,7 +87,7 @@ def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield states that a broker acted on, and that the watch had the time to see and did not."""
     margin, names = margin_ns(ops), names_of(ops)
     healed = next((op.time_ns for op, _ in events_of(ops, Healed) if op.type is OpType.OK), 0)
-    kinds: tuple[type[_Told], ...] = (Elected, Leader, Follower, Commanded, IsrChanged)
+    kinds: tuple[type[_Told], ...] = (Elected, Leader, Follower, Learned, IsrChanged)
     for kind in kinds:
         for op, event in events_of(ops, kind):
             if _stood(ops, event, names):
@@ -97,45 +97,43 @@ def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
             after = next((sight for sight in later if sight.time_ns > op.time_ns - margin), None)
             until = healed if after is None else after.time_ns
             if until > op.time_ns + margin:
-                what = f"version {event.zk_version}" if isinstance(event, IsrChanged) else f"epoch {event.epoch}"
+                what = f"version {event.version}" if isinstance(event, IsrChanged) else f"epoch {event.epoch}"
                 text = f"{op.process} reported {op.f!r} of {what} at {at(op)}, and the watch of ZooKeeper, which "
                 near = [] if after is None else [after.index]
                 near += [sight.index for sight, _ in states_of_epoch(ops).get(event.epoch, ())]
                 yield f"{text}saw nothing else until {until / 1e9:.3f} s, never saw it", (op.index, *near)
     for op, event in events_of(ops, IsrChanged):
-        found = state_of_version(ops).get(event.zk_version + 1)
-        if found is None or event.zk_version in state_of_version(ops):
+        found = state_of_version(ops).get(event.version + 1)
+        if found is None or event.version in state_of_version(ops):
             continue
         isr = {names.get(member, str(member)) for member in event.isr}
         if (found[1].epoch, {*found[1].isr}) == (event.epoch, isr):
-            text = f"{op.process} wrote version {event.zk_version} at {at(op)}, and version {found[1].zk_version}"
+            text = f"{op.process} wrote version {event.version} at {at(op)}, and version {found[1].version}"
             yield f"{text} in ZooKeeper changes nothing in it", (op.index, found[0].index)
 
 
-def _follows(state: LeaderAndIsr, event: _Told) -> bool:
+def _follows(state: MetadataState, event: _Told) -> bool:
     """Return True if a state in ZooKeeper may have followed the one on which a broker acted."""
-    return state.zk_version > event.zk_version if isinstance(event, IsrChanged) else state.epoch >= event.epoch
+    return state.version > event.version if isinstance(event, IsrChanged) else state.epoch >= event.epoch
 
 
 def _stood(ops: Sequence[Op], event: _Told, names: dict[int, str]) -> bool:
     """Return True if the watch saw the state that a broker acted on."""
     if isinstance(event, IsrChanged):
-        return event.zk_version in state_of_version(ops)
-    if isinstance(event, Commanded) and event.leader is None:
+        return event.version in state_of_version(ops)
+    if isinstance(event, Learned) and event.leader is None:
         return True  # up to 0.10.2 ZooKeeper's ISR is empty then, and the command's is not
     seen = states_of_epoch(ops).get(event.epoch, [])
     if isinstance(event, Follower):
         return bool(seen)
-    members = (
-        event.isr if isinstance(event, Commanded) else [names.get(member, str(member)) for member in event.isr]
-    )
+    members = event.isr if isinstance(event, Learned) else [names.get(member, str(member)) for member in event.isr]
     return any({*members} == {*state.isr} for _, state in seen)
 
 
 def _commands(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield commands whose leader and ISR no state of their epoch has."""
     names = {*names_of(ops).values()}
-    for op, told in events_of(ops, Commanded):
+    for op, told in events_of(ops, Learned):
         if told.leader is None:
             continue  # as above
         seen = states_of_epoch(ops).get(told.epoch, [])

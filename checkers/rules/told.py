@@ -21,7 +21,7 @@ KINDS: Final = (
         "led to the end",
         words="A leader told consumers a high watermark that is lower than one that it had told before, that it "
         "never had, or that is beyond its log.",
-        evidence="client: poll; broker: leader, high-watermark; zookeeper: leaderAndISR; log: snapshot; nemesis",
+        evidence="client: poll; broker: leader, high-watermark; metadata: state; log: snapshot; nemesis",
         unchecked="A poll during which the node may have begun or ceased to lead.",
         source="Kafka Replication Design V3, F and G; KIP-207",
     ),

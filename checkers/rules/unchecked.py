@@ -46,7 +46,7 @@ KINDS: Final = (
         formula="a step, a fault or a heal failed; or no set-up, healed or done; or no ok(produce); or no last "
         "read that succeeded; or no known final leader; or a rule raised, or a source that it needs is missing",
         words="A check was not possible: a source is missing, a step failed, or the rule crashed.",
-        evidence="runner; nemesis; client: produce, read; zookeeper: leaderAndISR",
+        evidence="runner; nemesis; client: produce, read; metadata: state",
         unchecked="It is the finding itself.",
         source="Jepsen: a run without evidence is unknown",
     ),

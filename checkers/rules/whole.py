@@ -19,8 +19,7 @@ from checkers.rules.values import strange_values
 from harness.events import (
     AddPartitions,
     Assigned,
-    Commanded,
-    ControllerNode,
+    ControllerNamed,
     CreateTopic,
     DeleteTopic,
     Done,
@@ -29,12 +28,13 @@ from harness.events import (
     FrameUnreadable,
     Healed,
     Injection,
-    LeaderAndIsr,
+    Learned,
+    Members,
+    MetadataState,
     OfLink,
     Poll,
     Produce,
     Read,
-    Registrations,
     RemovePartitions,
     RunnerNote,
     Setup,
@@ -51,7 +51,7 @@ _Ended: TypeAlias = Produce | Read | Poll | _OfTopic | Injection | Step
 # The first of them say what is wrong with a history; thousands of sentences say no more.
 _NAMED_MAX: Final = 5
 # Ends of links that are no nodes.
-_ENDS: Final = frozenset({"*", "zookeeper", "clients"})
+_ENDS: Final = frozenset({"*", "metadata", "clients"})
 # Sources of ops that the run waits for, so that none may come after its end.
 _BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
 # Events in which null is no node, rather than a node that is not of the run.
@@ -173,7 +173,7 @@ def _all_names(source: Source, f: str, group: Sequence[Op]) -> set[str | None]:
     """Return the names of nodes in the ops of one source and f; there are many of brokers and of links."""
     if source is Source.BROKER or source is Source.LOG:
         return {op.process for op in group}
-    if source is Source.FABRIC and f != "commanded":
+    if source is Source.FABRIC and f != "learned":
         events: Iterator[Any] = (op.event for op in group)
         return {end for event in events for end in event.link} - _ENDS
     return {name for op in group for name in _names(op)}
@@ -187,19 +187,19 @@ def _names(op: Op) -> Sequence[str | None]:
 def _told(event: Event) -> Sequence[str | None]:
     """Return the names of nodes in an event."""
     match event:
-        case Commanded(link=link, leader=leader, isr=isr):
+        case Learned(link=link, leader=leader, isr=isr):
             return (*link, *isr) if leader is None else (*link, leader, *isr)
         case OfLink(link=link):
             return [end for end in link if end not in _ENDS]
-        case Injection(nodes=nodes) | Registrations(nodes=nodes):
+        case Injection(nodes=nodes) | Members(nodes=nodes):
             return nodes
         case Assigned(replicas=replicas):
             return replicas
-        case LeaderAndIsr(leader=leader, isr=isr):
+        case MetadataState(leader=leader, isr=isr):
             return isr if leader is None else (leader, *isr)
         case Poll(node=""):  # a client that does not tell whom it asked
             return ()
-        case ControllerNode(node=node) | Exited(node=node) | RunnerNote(node=node) | Poll(node=node):
+        case ControllerNamed(node=node) | Exited(node=node) | RunnerNote(node=node) | Poll(node=node):
             return (node,)
         case _:
             return ()
@@ -327,7 +327,7 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
     if setup is None:
         return
     # A churned topic may go before it has a state.
-    if not ops.by_key.get((Source.ZOOKEEPER, "leaderAndISR")) and not is_churned(ops):
+    if not ops.by_key.get((Source.METADATA, "state")) and not is_churned(ops):
         yield "ZooKeeper's state of the partition was never seen", ()
     if setup.target != _TELLING or not ops.by_key.get((Source.BROKER, "started")):
         return  # a comparison with Apache Kafka leaves out the events of both

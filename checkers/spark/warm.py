@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from checkers import CHECKERS
 from checkers.spark.runs import check_runs
-from harness.events import Batch, Event, LeaderAndIsr, Produce, Read, Setup, Snapshot
+from harness.events import Batch, Event, MetadataState, Produce, Read, Setup, Snapshot
 from harness.model import Op, OpType
 from harness.run.store import Run
 
@@ -76,7 +76,7 @@ def _ops(kept: bool) -> list[Op]:
     )
     recorded: list[tuple[str, Event]] = [
         ("runner", setup),
-        ("zookeeper", LeaderAndIsr(**here, leader="A", epoch=0, isr=("A",), zk_version=0)),
+        ("metadata", MetadataState(**here, leader="A", epoch=0, isr=("A",), version=0)),
         ("client-1", Produce(**here, name="", acks=-1, codec="none", value="m1-1", offset=0)),
         ("client-1", Read(**here, records=((0, "m1-1"),), high_watermark=1)),
         ("A", snapshot),

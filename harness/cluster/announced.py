@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.events import Registered, Registrations
+from harness.events import Member, Members
 from harness.events.codec import key_of_kind
 from harness.model import Op
 
-_HEARD: Final = frozenset(map(key_of_kind, (Registered, Registrations)))
+_HEARD: Final = frozenset(map(key_of_kind, (Member, Members)))
 
 
 class Announced:
@@ -28,10 +28,10 @@ class Announced:
         if (op.source, op.f) not in _HEARD:
             return
         match op.event:
-            case Registrations(nodes=nodes):
+            case Members(nodes=nodes):
                 self._said -= self._named - {*nodes}
                 self._named = frozenset(nodes)
-            case Registered():
+            case Member():
                 self._said |= {op.process}
                 self._says = True
 

@@ -13,11 +13,11 @@ from harness.cluster.interfaces import Machines, ZooKeeperView
 from harness.events import (
     Append,
     Awaiting,
-    Commanded,
     Corrupt,
     Event,
     Follower,
     Leader,
+    Learned,
     LogCleaned,
     LogStart,
     Printed,
@@ -35,7 +35,7 @@ from harness.workload.plan import Place
 
 # The events that `note` understands.
 NOTED: Final = (
-    *(Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded),
+    *(Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Learned),
     *(Append, Corrupt, LogCleaned, LogStart, Recovered, Repaired, TookFormat, Truncate),
 )
 
@@ -177,7 +177,7 @@ class Partition:
                 self._stuck.add(name)
             case Awaiting():
                 self._awaiting.add(name)
-            case Commanded(error=0) as command:
+            case Learned(error=0) as command:
                 self._note_command(command)
 
     def compacted(self, name: str) -> int:
@@ -197,7 +197,7 @@ class Partition:
         self._stuck.discard(name)
         self._awaiting.discard(name)
 
-    def _note_command(self, command: Commanded) -> None:
+    def _note_command(self, command: Learned) -> None:
         """Note that a node accepted a LeaderAndIsr: it leads or follows in that epoch, and is stuck no more."""
         name = command.link[1]
         if command.epoch > self._heard.get(name, -1):

@@ -8,7 +8,7 @@ from harness.cluster.interfaces import ZooKeeperServers
 from harness.effect import ON_ZOOKEEPER
 from harness.model import PreconditionError
 
-ZOOKEEPER = "zookeeper"
+METADATA = "metadata"
 
 
 def servers_of(cluster: Cluster, what: str) -> ZooKeeperServers:
@@ -47,7 +47,7 @@ def _registered(cluster: Cluster, name: str) -> str:
     """Wait until a node that was cut from ZooKeeper has a connection and a registration; return its session."""
     view = cluster.zookeeper_view
     cluster.await_(
-        lambda: cluster.fabric.connections(name, ZOOKEEPER) > 0 and view.registered(name) != 0,
+        lambda: cluster.fabric.connections(name, METADATA) > 0 and view.registered(name) != 0,
         lambda: f"{name} is connected to ZooKeeper and registered",
     )
     return f"{name} is registered in session 0x{view.registered(name):x}"

@@ -40,7 +40,7 @@ _ORDER: Final = (
     Source.CLIENT,
     Source.NEMESIS,
     Source.FABRIC,
-    Source.ZOOKEEPER,
+    Source.METADATA,
     Source.BROKER,
     Source.LOG,
     Source.SIMULATOR,

@@ -26,18 +26,18 @@ from harness.events.broker import (
     Leaving,
     LogCleaned,
     LogStart,
+    Member,
+    MetadataUnreadable,
     OfficeDoubted,
     Printed,
     Ready,
     Recovered,
-    Registered,
     Repaired,
     Started,
     Stopped,
     Stuck,
     TookFormat,
     Truncate,
-    UnreadableNode,
 )
 from harness.events.client import (
     AddPartitions,
@@ -54,7 +54,6 @@ from harness.events.client import (
 )
 from harness.events.fabric import (
     Close,
-    Commanded,
     Cut,
     Delay,
     Delayed,
@@ -69,6 +68,7 @@ from harness.events.fabric import (
     Heal,
     Held,
     Hold,
+    Learned,
     LinkRule,
     Lost,
     OfFrame,
@@ -77,6 +77,7 @@ from harness.events.fabric import (
     Release,
 )
 from harness.events.log import WITH_EPOCHS, Batch, Snapshot, SnapshotFailed
+from harness.events.metadata import Assigned, ControllerNamed, Members, MetadataState
 from harness.events.nemesis import Injection
 from harness.events.runner import (
     Done,
@@ -90,7 +91,6 @@ from harness.events.runner import (
     Step,
 )
 from harness.events.simulator import OracleViolation, World
-from harness.events.zookeeper import Assigned, ControllerNode, LeaderAndIsr, Registrations
 
 __all__ = [
     "EVENTS",
@@ -108,8 +108,7 @@ __all__ = [
     "ClientStarted",
     "Close",
     "CommandDropped",
-    "Commanded",
-    "ControllerNode",
+    "ControllerNamed",
     "ControllerOffice",
     "Corrupt",
     "CreateTopic",
@@ -144,13 +143,17 @@ __all__ = [
     "Installed",
     "IsrChanged",
     "Leader",
-    "LeaderAndIsr",
+    "Learned",
     "Leaving",
     "LineUnreadable",
     "LinkRule",
     "LogCleaned",
     "LogStart",
     "Lost",
+    "Member",
+    "Members",
+    "MetadataState",
+    "MetadataUnreadable",
     "OfFrame",
     "OfLink",
     "OfLinkAndPartition",
@@ -164,8 +167,6 @@ __all__ = [
     "Read",
     "Ready",
     "Recovered",
-    "Registered",
-    "Registrations",
     "Release",
     "RemovePartitions",
     "Repaired",
@@ -182,7 +183,6 @@ __all__ = [
     "TookFormat",
     "Truncate",
     "Unknown",
-    "UnreadableNode",
     "World",
 ]
 
@@ -225,23 +225,23 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.FABRIC, "epoch-answer"): EpochAnswer,
     (Source.FABRIC, "fetch"): Fetch,
     (Source.FABRIC, "fetched"): Fetched,
-    (Source.FABRIC, "commanded"): Commanded,
-    (Source.ZOOKEEPER, "leaderAndISR"): LeaderAndIsr,
-    (Source.ZOOKEEPER, "assigned"): Assigned,
-    (Source.ZOOKEEPER, "controller"): ControllerNode,
-    (Source.ZOOKEEPER, "registered"): Registrations,
+    (Source.FABRIC, "learned"): Learned,
+    (Source.METADATA, "state"): MetadataState,
+    (Source.METADATA, "assigned"): Assigned,
+    (Source.METADATA, "controller"): ControllerNamed,
+    (Source.METADATA, "members"): Members,
     (Source.BROKER, "started"): Started,
     (Source.BROKER, "ended"): Ended,
     (Source.BROKER, "note"): BrokerNote,
     (Source.BROKER, "ready"): Ready,
     (Source.BROKER, "recovered"): Recovered,
-    (Source.BROKER, "registered"): Registered,
+    (Source.BROKER, "member"): Member,
     (Source.BROKER, "leaving"): Leaving,
     (Source.BROKER, "controller"): ControllerOffice,
     (Source.BROKER, "office-doubted"): OfficeDoubted,
     (Source.BROKER, "elected"): Elected,
     (Source.BROKER, "command-dropped"): CommandDropped,
-    (Source.BROKER, "unreadable-node"): UnreadableNode,
+    (Source.BROKER, "unreadable-metadata"): MetadataUnreadable,
     (Source.BROKER, "leader"): Leader,
     (Source.BROKER, "follower"): Follower,
     (Source.BROKER, "append"): Append,

@@ -17,7 +17,7 @@ class Source(StrEnum):
     CLIENT = "client"
     NEMESIS = "nemesis"
     FABRIC = "fabric"
-    ZOOKEEPER = "zookeeper"
+    METADATA = "metadata"
     BROKER = "broker"
     LOG = "log"
     RUNNER = "runner"

@@ -32,7 +32,7 @@ class BrokerNote(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The node has read ZooKeeper at its start."""
+    """The node has read the metadata at its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class Recovered(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registered(Event):
-    """The node registered in ZooKeeper."""
+class Member(Event):
+    """The node became a member of the cluster: it registered."""
 
-    taken_over: bool = field(metadata=key("it replaced an old registration of this node"))
-    czxid: int | None = field(default=None, metadata=key("distinguishes this registration from all others"))
+    taken_over: bool = field(metadata=key("it replaced an old membership of this node"))
+    incarnation: int | None = field(default=None, metadata=key("distinguishes this membership from all others"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,24 +77,24 @@ class ControllerOffice(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfficeDoubted(Event):
-    """A controller found something else in ZooKeeper than it had written, and goes on, begins anew or resigns."""
+    """A controller found other metadata than it had written, and goes on, begins anew or resigns."""
 
     epoch: int = field(metadata=key("the controller epoch that it held"))
-    found: int = field(metadata=key("the epoch in ZooKeeper; -1 if it cannot be read"))
+    found: int = field(metadata=key("the epoch in the metadata; -1 if it cannot be read"))
     why: str = field(metadata=key("what it found"))
     then: str = field(metadata=key("what it does"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elected(OfPartition):
-    """The controller wrote its decision of a leader to ZooKeeper."""
+    """The controller wrote its decision of a leader to the metadata."""
 
     leader: int = field(metadata=key("id; -1 for none"))
     epoch: int
     isr: tuple[int, ...] = field(metadata=key("ids"))
     unclean: bool = field(metadata=key("from outside the ISR"))
     saw: tuple[tuple[int, int], ...] | None = field(
-        default=None, metadata=key("id and czxid of the brokers registered at the time of the decision")
+        default=None, metadata=key("id and incarnation of the members at the time of the decision")
     )
 
 
@@ -107,8 +107,8 @@ class CommandDropped(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadableNode(Event):
-    """A node in ZooKeeper holds something else than its path promises, or is missing; the broker goes on."""
+class MetadataUnreadable(Event):
+    """An entry of the metadata is missing, or holds something else than it promises; the broker goes on."""
 
     path: str
     error: str
@@ -226,13 +226,13 @@ class IsrChanged(OfPartition):
     """The leader changed the ISR."""
 
     isr: tuple[int, ...] = field(metadata=key("ids"))
-    zk_version: int
+    version: int
     epoch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced(OfPartition):
-    """The node's leader refused it because its epoch is old; it waits for the next LeaderAndIsr."""
+    """The node's leader refused it because its epoch is old; it waits to learn of a newer one."""
 
     epoch: int
     leader: int = field(metadata=key("id"))
@@ -240,7 +240,7 @@ class Fenced(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Awaiting(OfPartition):
-    """The node restarted, read in ZooKeeper that it leads in this epoch, and waits for a newer one."""
+    """The node restarted, read in the metadata that it leads in this epoch, and waits for a newer one."""
 
     epoch: int
 

@@ -162,8 +162,8 @@ class Fetched(OfLinkAndPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commanded(OfLinkAndPartition):
-    """A node answered a LeaderAndIsr, on the link from its controller; recorded if nodes emit no events."""
+class Learned(OfLinkAndPartition):
+    """A node learned a state from its controller, on whose link it said so; recorded if nodes emit no events."""
 
     leader: str | None = field(metadata=key("name of a node"))
     epoch: int

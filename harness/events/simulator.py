@@ -28,14 +28,14 @@ class OracleViolation(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World(Event):
-    """How long the simulated world ran, and how many ZooKeeper faults it had."""
+    """How long the simulated world ran, and how many faults its metadata had."""
 
     PROCESS: ClassVar[str] = "simulator"
 
     steps: int
     virtual_ns: int
-    zookeeper_faults_asked: int
-    zookeeper_faults_bit: int
+    metadata_faults_asked: int
+    metadata_faults_bit: int
     coverage: Mapping[str, int] | None = field(
         default=None, metadata=key("how often the cores processed each kind of event, and had each kind of effect")
     )

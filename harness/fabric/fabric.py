@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from harness.fabric.core.effects import Effect
 from harness.fabric.core.links import LinkCore
-from harness.fabric.core.rules import ANY, CLIENTS, UNKNOWN, ZOOKEEPER, ZOOKEEPER_API, Pattern
+from harness.fabric.core.rules import ANY, CLIENTS, METADATA, UNKNOWN, ZOOKEEPER_API, Pattern
 from harness.fabric.core.verbs import LinkVerbs
 from harness.fabric.frames import API_NAMES
 from harness.fabric.holds import Hold
@@ -48,7 +48,7 @@ class Fabric(LinkVerbs[Hold]):
     """
 
     def __init__(self, bind_address: str, record: Recorder, *, commands: bool = False) -> None:
-        self._nodes = {name: name for name in (ZOOKEEPER, CLIENTS, ANY, UNKNOWN)}
+        self._nodes = {name: name for name in (METADATA, CLIENTS, ANY, UNKNOWN)}
         super().__init__(LinkCore(), self._nodes, (*API_NAMES.values(), ZOOKEEPER_API, UNKNOWN))
         self._topics: dict[str, str] | None = {} if commands else None
         self._bind_address = bind_address
@@ -96,7 +96,7 @@ class Fabric(LinkVerbs[Hold]):
     def add_zookeeper_link(self, name: str, upstream: Address) -> Address:
         """Open and return this broker's address of ZooKeeper: link (name, "zookeeper"), api "ZooKeeper"."""
         pick("node", self._nodes, name)
-        return self._listen(name, lambda: ZooKeeperReading((name, ZOOKEEPER)), upstream)
+        return self._listen(name, lambda: ZooKeeperReading((name, METADATA)), upstream)
 
     def add_client_link(self, name: str, upstream: Address) -> Address:
         """Open and return the address of this broker that clients are given: link ("clients", name)."""

@@ -105,7 +105,7 @@ class Witness:
                     self._record(answered)
             case Commanded():
                 for each in note.partitions:
-                    commanded = events.Commanded(
+                    commanded = events.Learned(
                         link=link,
                         topic=each.topic,
                         partition=each.partition,

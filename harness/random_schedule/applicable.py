@@ -13,7 +13,7 @@ from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import DOWN, ON_ZOOKEEPER, Effect
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.steps import Act, Add, Heal, Inject, Install, Release, Remove
@@ -46,7 +46,7 @@ def why_not(
                 return out
             with cluster.naming(place):
                 awaited = _awaited(fault, cluster, nodes)
-                if late := [name for name in awaited if links.holds_back(name, ZOOKEEPER)]:
+                if late := [name for name in awaited if links.holds_back(name, METADATA)]:
                     return f"what {late[0]} and ZooKeeper tell each other is held"
                 if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
                     return reason

@@ -18,7 +18,7 @@ from typing import Final
 
 from harness.cluster.fault import Fault
 from harness.effect import DOWN, Effect
-from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
+from harness.fabric.core.rules import ANY, METADATA, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.hardware import with_hardware
 from harness.random_schedule.older_format import has_older_format, older_format_schedule
@@ -333,13 +333,13 @@ class _Drawing:
 
     def _hold_zookeeper(self) -> bool:
         """Hold what a broker tells ZooKeeper, or what it hears of it: mostly the controller's."""
-        step = Hold(self._chance.choice(("requests", "answers")), ZOOKEEPER_API, self._keeper(), ZOOKEEPER)
+        step = Hold(self._chance.choice(("requests", "answers")), ZOOKEEPER_API, self._keeper(), METADATA)
         return step not in self._predicted.holds and self._add(step)
 
     def _delay_zookeeper(self) -> bool:
         direction = self._chance.choice(("requests", "answers"))
         seconds = Decimal(f"{self._chance.uniform(*self._profile.delay_s):.3f}")
-        return self._add(Delay(direction, ZOOKEEPER_API, self._keeper(), ZOOKEEPER, seconds))
+        return self._add(Delay(direction, ZOOKEEPER_API, self._keeper(), METADATA, seconds))
 
     def _keeper(self) -> str:
         return self._controller if self._chance.random() < 0.5 else self._chance.choice(self._machines)

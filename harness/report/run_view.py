@@ -49,7 +49,7 @@ _SOURCE_RANKS: Final[Mapping[Source, int]] = {
     Source.RUNNER: 1,
     Source.NEMESIS: 1,
     Source.SIMULATOR: 1,
-    Source.ZOOKEEPER: 2,
+    Source.METADATA: 2,
     Source.CLIENT: 2,
     Source.FABRIC: 3,
     Source.BROKER: 3,

@@ -141,7 +141,7 @@ def timeline_of(reading: Reading, proof: frozenset[int], appended: Mapping[int, 
         *sorted(clients, key=lambda name: (len(name), name)),
         "nemesis",
         "fabric",
-        "zookeeper",
+        "metadata",
         *reading.nodes,
     ]
     gone = Counter(i.first.f for i in marked)
@@ -296,19 +296,19 @@ def _band(first: Op, last: Op | None) -> Item:
 
 
 def _zookeeper(reading: Reading) -> Iterator[Item]:
-    for op in (op for op in reading.ops if op.source is Source.ZOOKEEPER):
+    for op in (op for op in reading.ops if op.source is Source.METADATA):
         match op.event:
-            case events.LeaderAndIsr(leader=leader, epoch=epoch, isr=isr):
+            case events.MetadataState(leader=leader, epoch=epoch, isr=isr):
                 words = f"{leader or 'no leader'} e{epoch} ISR {''.join(map(str, isr))}"
-                yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
+                yield _mark(("metadata", 0), words, "elect", op, rank=2)
             case events.Assigned(replicas=replicas):
                 words = f"replicas {''.join(map(str, replicas))}"
-                yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
-            case events.ControllerNode(node=node):
-                yield _mark(("zookeeper", 1), f"controller {node or 'none'}", "quietly", op, rank=4)
-            case events.Registrations(nodes=nodes):
+                yield _mark(("metadata", 0), words, "elect", op, rank=2)
+            case events.ControllerNamed(node=node):
+                yield _mark(("metadata", 1), f"controller {node or 'none'}", "quietly", op, rank=4)
+            case events.Members(nodes=nodes):
                 names = " ".join(map(str, nodes)) or "none"
-                yield _mark(("zookeeper", 1), f"registered {names}", "quietly", op, rank=5)
+                yield _mark(("metadata", 1), f"registered {names}", "quietly", op, rank=5)
 
 
 # --- nodes -------------------------------------------------------------------------------------------------

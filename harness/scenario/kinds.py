@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from harness import limits
 from harness.cluster.aims import AIMS
-from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
+from harness.fabric.core.rules import ANY, METADATA, ZOOKEEPER_API
 from harness.fabric.frames import API_NAMES
 from harness.logdir.codec import CODEC_NAMES
 from harness.numerals import above_zero, whole
@@ -81,8 +81,8 @@ NODE_OR_NONE: Final = Kind(
     choices=lambda names: (*names.nodes, NONE),
     show=lambda value: value or NONE,
 )
-LINK_END: Final = one_of("A", "an end of a link", lambda names: (*names.nodes, ZOOKEEPER, ANY))
-OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, ZOOKEEPER, ANY))
+LINK_END: Final = one_of("A", "an end of a link", lambda names: (*names.nodes, METADATA, ANY))
+OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, METADATA, ANY))
 API: Final = one_of("API", "an api", lambda _: APIS)
 GROUP: Final = one_of("NAME", "a group of records of the head", lambda names: names.groups)
 FAULT: Final = one_of("FAULT", "a fault", lambda names: names.faults)

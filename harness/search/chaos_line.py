@@ -11,7 +11,7 @@ from rich.console import Console
 from checkers.live.watch import LiveCheck
 from checkers.measures.availability import REAL_NS, WindowsSoFar
 from checkers.measures.in_force import InForce
-from harness.events import Injection, LeaderAndIsr, OfLink, Produce
+from harness.events import Injection, MetadataState, OfLink, Produce
 from harness.model import Op, OpType, Source
 from harness.run.spec import RunSpec
 from harness.scenario.stop import Stop
@@ -62,7 +62,7 @@ class Seen:
                 self.faults.add(op)
             case OfLink():
                 self.faults.add(op)
-            case LeaderAndIsr(topic=topic, partition=partition, epoch=epoch):
+            case MetadataState(topic=topic, partition=partition, epoch=epoch):
                 self._epochs.add((topic, partition, epoch))
                 self._partitions.add((topic, partition))
 

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from harness.events import OpType, Source
 from harness.events.codec import place_in
+from harness.events.older import Renamed, renamed
 from harness.history.file import NOTHING_YET, op_in
 from harness.history.sequence import Breaks
 from harness.model import Op
@@ -138,6 +139,8 @@ def _kind_of(head: str) -> tuple[About, _Add] | None:
     f = about["f"]
     bulk = _BULK.get((source, f))
     add = _event if bulk is None else bulk.get(type_)
+    if (older := renamed(source, f)) is not None:
+        add = None if f in older.f else _unless_older(older)
     return None if add is None else (About.of(source, about["process"], type_, f), add)
 
 
@@ -148,6 +151,15 @@ def _event(rows: Rows, about: About, at: At, value: str, _: str) -> bool:
         return False
     rows.event(about, at, place_in(raw), value)
     return True
+
+
+def _unless_older(older: Renamed) -> _Add:
+    """Return how events are added that may have old names: by their op, if they have."""
+
+    def add(rows: Rows, about: About, at: At, value: str, line: str) -> bool:
+        return not older.is_in(value) and _event(rows, about, at, value, line)
+
+    return add
 
 
 def _invoke(rows: Rows, about: About, at: At, value: str, line: str) -> bool:

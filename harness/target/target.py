@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from harness.events import LeaderAndIsr
+from harness.events import MetadataState
 from harness.launch import Address, Launch, Place
 from harness.target.settings import Settings
 
@@ -37,15 +37,15 @@ class PartitionTruth:
     isr: tuple[int, ...]
     version: int
 
-    def event(self, topic: str, partition: int, name_of: Callable[[int], str | None]) -> LeaderAndIsr:
+    def event(self, topic: str, partition: int, name_of: Callable[[int], str | None]) -> MetadataState:
         """Return the state as the history records it, with node names."""
-        return LeaderAndIsr(
+        return MetadataState(
             topic=topic,
             partition=partition,
             leader=name_of(self.leader),
             epoch=self.leader_epoch,
             isr=tuple(map(name_of, self.isr)),
-            zk_version=self.version,
+            version=self.version,
         )
 
 

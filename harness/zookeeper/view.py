@@ -19,7 +19,7 @@ from kazoo.protocol.states import KazooState, ZnodeStat
 from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.placements import Placements
-from harness.events import ControllerNode, Event, OfPartition, Registrations
+from harness.events import ControllerNamed, Event, Members, OfPartition
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError, TargetError
@@ -158,7 +158,7 @@ class RealZooKeeperView:
         parent = self._target.registration_path(0).rpartition("/")[0]
         self._client.ensure_path(parent)
         self._client.ChildrenWatch(
-            parent, lambda children: self._record(lambda: Registrations(nodes=self._named(children)))
+            parent, lambda children: self._record(lambda: Members(nodes=self._named(children)))
         )
 
     def _recorder(self, topic: str, partition: int) -> Callable[[bytes | None, ZnodeStat | None], None]:
@@ -192,7 +192,7 @@ class RealZooKeeperView:
 
     def _controller_changed(self, data: bytes | None, _stat: ZnodeStat | None) -> None:
         def event() -> Event:
-            return ControllerNode(node=None if data is None else self.name_of(self._target.controller_id(data)))
+            return ControllerNamed(node=None if data is None else self.name_of(self._target.controller_id(data)))
 
         self._record(event)
 
@@ -217,7 +217,7 @@ class RealZooKeeperView:
         about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None
         if self._seen.get(about) != event:
             self._seen[about] = event
-            self._history.record("zookeeper", OpType.INFO, event)
+            self._history.record("metadata", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
         """Return a node's name; None for no broker (-1)."""

@@ -157,8 +157,8 @@ class SimEnvironment:
         ran = events.World(
             steps=run.world.steps,
             virtual_ns=run.world.clock.now_ns,
-            zookeeper_faults_asked=dropped + (faults.asked if faults else 0),
-            zookeeper_faults_bit=dropped + (faults.bit if faults else 0),
+            metadata_faults_asked=dropped + (faults.asked if faults else 0),
+            metadata_faults_bit=dropped + (faults.bit if faults else 0),
             coverage=run.world.coverage.named(),
         )
         cluster.record(SIMULATOR, OpType.INFO, ran)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from harness.cluster.disk_error import DiskError
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from targets.broker.core.broker import Broker
 from targets.broker.core.events import (
     Answer,
@@ -417,7 +417,7 @@ class Node:
             return
         elif direction == REQUESTS:
             self.process.inbounds.on_frame(pipe, frame)
-        elif pipe.dst == ZOOKEEPER:
+        elif pipe.dst == METADATA:
             self.process.zookeeper.on_frame(pipe, frame)
         else:
             self.process.outbounds.on_frame(pipe, frame)
@@ -428,7 +428,7 @@ class Node:
             self._backlog.append(lambda: self.on_end(pipe))
         elif self.process is None:
             return
-        elif pipe.dst == ZOOKEEPER:
+        elif pipe.dst == METADATA:
             self.process.zookeeper.on_end(pipe)
         else:  # both, on a connection to itself: a controller commands itself too
             if pipe.dst == self.name:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
 from targets.broker.core.zookeeper import ZkChildren, ZkError, ZkExists, ZkNode, ZkOp, ZkResult
 from targets.simulator.clock import NS_PER_MS, Clock
@@ -92,7 +92,7 @@ class ZkClient:
     def connect(self) -> None:
         """Connect, and continue the previous session if there was one."""
         if self._pipe is None:
-            self._pipe = self._network.dial(self._name, ZOOKEEPER, ZOOKEEPER)
+            self._pipe = self._network.dial(self._name, METADATA, METADATA)
             self._network.send(self._pipe, REQUESTS, (CONNECT, self._session))
             self._plan_ping()
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from harness.events import Event, Flush
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from harness.model import OpType, Source
 from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.state import Config
@@ -116,7 +116,7 @@ class World:
         self.network = Network(self.clock, randomness.latency if randomness else Latency(), witness)
         self.links = SimLinks(self.network)
         self.zookeeper = ZooKeeper(self.clock, self.network, session_timeout_ms)
-        self.network.ends[ZOOKEEPER] = self.zookeeper
+        self.network.ends[METADATA] = self.zookeeper
         self.nodes: dict[str, Node] = {}
         self.watchers: list[Watcher] = []
         self.coverage = Coverage()

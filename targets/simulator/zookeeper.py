@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from targets.broker.core.zookeeper import ZkCreate, ZkMulti, ZkOp, ZkResult
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.network import Network
@@ -243,7 +243,7 @@ class ZooKeeper:
     def lose_leader(self) -> None:
         """End all connections, as servers without a leader do, and serve nobody until `lead_again`."""
         self.electing = True
-        for pipe in [pipe for pipe in self._network.pipes.values() if pipe.dst == ZOOKEEPER and not pipe.over]:
+        for pipe in [pipe for pipe in self._network.pipes.values() if pipe.dst == METADATA and not pipe.over]:
             self._network.reset(pipe, "ZooKeeper has no leader")
 
     def lead_again(self) -> None:

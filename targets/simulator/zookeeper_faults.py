@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from harness.events import Step
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import ASKS_TOGETHER_MAX, DELETES_TOGETHER_MAX, Together
@@ -232,5 +232,5 @@ class ZooKeeperFaults:
             if name not in world.zookeeper.losing:
                 self._writes += 1
             world.zookeeper.losing[name] = chance.random() < 0.5
-        elif world.links.close_links(name, ZOOKEEPER):
+        elif world.links.close_links(name, METADATA):
             self._resets += 1

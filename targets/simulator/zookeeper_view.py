@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.cluster.placements import Placements
-from harness.events import ControllerNode, Event, OfPartition, Registrations
+from harness.events import ControllerNamed, Event, Members, OfPartition
 from harness.model import OpType, PreconditionError
 from harness.target.target import PartitionTruth, Target
 from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
@@ -42,9 +42,9 @@ class SimZooKeeperView:
                 for event in placements.moved(topics[path], self.assignment(topics[path])):
                     self._record(event)
             elif path == controller:
-                self._record(ControllerNode(node=self.controller()))
+                self._record(ControllerNamed(node=self.controller()))
             elif path.startswith(f"{BROKER_IDS}/"):
-                self._record(Registrations(nodes=self._registered()))
+                self._record(Members(nodes=self._registered()))
 
         self._tree.changed.append(changed)
         for path in (*topics, *states, controller, f"{BROKER_IDS}/"):
@@ -62,7 +62,7 @@ class SimZooKeeperView:
         about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None
         if self._seen.get(about) != event:
             self._seen[about] = event
-            self._world.observe("zookeeper", OpType.INFO, event)
+            self._world.observe("metadata", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
         """Return a node's name, None if no node has this id."""

@@ -164,7 +164,7 @@ def random_run(*faults: str, seen_by_oracle: bool = False) -> Story:
         sentence = "Step 9, at 0.030 s: x was committed at offset 0 and is not on A."
         seen = {"rule": "committed", "step": 9, "nodes": ["A"], "offset": 0, "sentence": sentence}
         story.add(Source.SIMULATOR, "simulator", OpType.INFO, "violation", **seen)
-    world = {"steps": 20, "virtual_ns": 10**9, "zookeeper_faults_asked": 0, "zookeeper_faults_bit": 0}
+    world = {"steps": 20, "virtual_ns": 10**9, "metadata_faults_asked": 0, "metadata_faults_bit": 0}
     return story.add(Source.SIMULATOR, "simulator", OpType.INFO, "world", **world)
 
 

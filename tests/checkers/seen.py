@@ -29,11 +29,11 @@ class Seen:
         """Add a state of the partition in ZooKeeper."""
         state = {"leader": node, "epoch": epoch, "isr": list(isr), "zk_version": self._version}
         self._version += 1
-        return self._add(ms, Source.ZOOKEEPER, "leaderAndISR", OpType.INFO, "zookeeper", **TOPIC, **state)
+        return self._add(ms, Source.METADATA, "leaderAndISR", OpType.INFO, "zookeeper", **TOPIC, **state)
 
     def registered(self, nodes: str, *, ms: int) -> Self:
         """Add which nodes have a session in ZooKeeper."""
-        return self._add(ms, Source.ZOOKEEPER, "registered", OpType.INFO, "zookeeper", nodes=list(nodes))
+        return self._add(ms, Source.METADATA, "registered", OpType.INFO, "zookeeper", nodes=list(nodes))
 
     def acked(self, value: str, offset: int, *, ms: int) -> Self:
         """Add a produce that is acknowledged with acks=all a millisecond later."""

@@ -83,11 +83,11 @@ class Story:
 
     def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int | None = None) -> Self:
         if self._version < 0:
-            self.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "controller", node="C")
-            self.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=sorted(IDS))
+            self.add(Source.METADATA, "zookeeper", OpType.INFO, "controller", node="C")
+            self.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=sorted(IDS))
         self._version = self._version + 1 if version is None else version
         return self.add(
-            Source.ZOOKEEPER,
+            Source.METADATA,
             "zookeeper",
             OpType.INFO,
             "leaderAndISR",

@@ -40,7 +40,7 @@ def test_check_is_unchecked_when_the_rule_crashes() -> None:
 
 
 def test_check_is_unchecked_when_a_needed_source_is_missing() -> None:
-    checkers = _checker(_crashes, (Source.LOG,), (Source.BROKER, Source.ZOOKEEPER), (Source.RUNNER,))
+    checkers = _checker(_crashes, (Source.LOG,), (Source.BROKER, Source.METADATA), (Source.RUNNER,))
     (found,) = check(Story(RECORDS).ops, checkers)
     assert "the history has nothing from log and broker or zookeeper" in found.sentence
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cluster.announced import Announced
-from harness.events import Event, Registered, Registrations
+from harness.events import Event, Member, Members
 from harness.history.file import History
 from harness.model import OpType
 
@@ -15,11 +15,11 @@ Told = tuple[str, Event]
 
 
 def zookeeper(*nodes: str | None) -> Told:
-    return "zookeeper", Registrations(nodes=nodes)
+    return "zookeeper", Members(nodes=nodes)
 
 
 def says(node: str, *, taken_over: bool = False) -> Told:
-    return node, Registered(taken_over=taken_over, czxid=1)
+    return node, Member(taken_over=taken_over, czxid=1)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from harness.events import (
     Event,
     Heal,
     Injection,
-    LeaderAndIsr,
+    MetadataState,
     Release,
     Snapshot,
     SnapshotFailed,
@@ -138,8 +138,8 @@ def test_unknown_event_is_kept_as_it_is(source: Source) -> None:
 )
 def test_value_that_does_not_fit_is_named_when_it_is_asked_for(changed: dict[str, Any], complaint: str) -> None:
     good = {"topic": "t", "partition": 0, "leader": None, "epoch": 1, "isr": ["A", None], "zk_version": 2}
-    assert isinstance(op(Source.ZOOKEEPER, "leaderAndISR", good).event, LeaderAndIsr)
-    bad = op(Source.ZOOKEEPER, "leaderAndISR", {**good, **changed})
+    assert isinstance(op(Source.METADATA, "leaderAndISR", good).event, MetadataState)
+    bad = op(Source.METADATA, "leaderAndISR", {**good, **changed})
     with pytest.raises(HistoryError, match=rf"^op 3: zookeeper 'leaderAndISR': {complaint}$"):
         _ = bad.event
 

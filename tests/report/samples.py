@@ -46,9 +46,9 @@ def _begin(r: Recorder, epochs: bool) -> list[int]:
     for node in "ABC":
         r.op(Source.BROKER, node, "started", id=IDS[node], pid=4100 + IDS[node], protocol="")
         r.op(Source.BROKER, node, "registered", taken_over=False)
-    r.op(Source.ZOOKEEPER, "zookeeper", "registered", nodes=["A", "B", "C"])
-    r.op(Source.ZOOKEEPER, "zookeeper", "controller", node="C")
-    r.op(Source.ZOOKEEPER, "zookeeper", "leaderAndISR", **PLACE, leader="B", epoch=0, isr=["A", "B"], zk_version=0)
+    r.op(Source.METADATA, "zookeeper", "registered", nodes=["A", "B", "C"])
+    r.op(Source.METADATA, "zookeeper", "controller", node="C")
+    r.op(Source.METADATA, "zookeeper", "leaderAndISR", **PLACE, leader="B", epoch=0, isr=["A", "B"], zk_version=0)
     r.broker("B", "leader", epoch=0, log_end_offset=0, high_watermark=0, isr=[3, 7], resumed=False, unclean=False)
     r.broker("A", "follower", epoch=0, leader=3, log_end_offset=0, high_watermark=0)
     r.broker("A", "truncate", **{"from": 0}, to=0, end=0, reason="high-watermark", epoch=0)
@@ -109,7 +109,7 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
             Source.NEMESIS, "nemesis", "expire", OpType.OK, nodes=["B"], probe="/brokers/ids/3 is gone after 7 ms"
         )
         elected = r.op(
-            Source.ZOOKEEPER, "zookeeper", "leaderAndISR", **PLACE, leader="A", epoch=1, isr=["A"], zk_version=1
+            Source.METADATA, "zookeeper", "leaderAndISR", **PLACE, leader="A", epoch=1, isr=["A"], zk_version=1
         )
         end = 1 if old else 3
         r.broker(
@@ -201,7 +201,7 @@ def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
             high_watermark=1,
         )
         elected = r.op(
-            Source.ZOOKEEPER, "zookeeper", "leaderAndISR", **PLACE, leader="B", epoch=1, isr=["B"], zk_version=1
+            Source.METADATA, "zookeeper", "leaderAndISR", **PLACE, leader="B", epoch=1, isr=["B"], zk_version=1
         )
         r.broker("B", "leader", epoch=1, log_end_offset=1, high_watermark=1, isr=[3], resumed=False, unclean=False)
     with r.step("append B m3 codec=gzip", "B takes m3, five records in one compressed batch, at m2's offset."):

@@ -230,7 +230,7 @@ def test_run_is_read_once_a_node_that_zookeeper_names_anew_has_said_that_it_regi
 
         registers()
         for nodes in (["A", "B", "C"], ["A", "B"], ["A", "B", "C"]):
-            tell(Source.ZOOKEEPER, "zookeeper", "registered", {"nodes": nodes})
+            tell(Source.METADATA, "zookeeper", "registered", {"nodes": nodes})
         for other in ("A", "B"):
             tell(Source.BROKER, other, "registered", {"taken_over": False, "czxid": 5})
         cluster.time = SimpleNamespace(until=until)  # type: ignore[assignment]

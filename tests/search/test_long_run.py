@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from harness.ability import Ability
-from harness.events import Injection, LeaderAndIsr, Produce
+from harness.events import Injection, MetadataState, Produce
 from harness.model import Op, OpType, UsageError, Verdict
 from harness.random_schedule.chaos import LINK_MOVES
 from harness.run.environment import Environment
@@ -59,12 +59,12 @@ def test_line_counts_faults_in_force_elections_and_acknowledgements() -> None:
         (
             "zookeeper",
             OpType.INFO,
-            LeaderAndIsr(topic="log", partition=0, leader="A", epoch=0, isr=("A",), zk_version=0),
+            MetadataState(topic="log", partition=0, leader="A", epoch=0, isr=("A",), zk_version=0),
         ),
         (
             "zookeeper",
             OpType.INFO,
-            LeaderAndIsr(topic="log", partition=0, leader="B", epoch=1, isr=("B",), zk_version=1),
+            MetadataState(topic="log", partition=0, leader="B", epoch=1, isr=("B",), zk_version=1),
         ),
         (
             "c",

@@ -52,7 +52,7 @@ def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
     ] == ops.of("leaderAndISR")
     assert [["A", "B", "C"], ["B", "C"]] == [value["nodes"] for value in ops.of("registered", "zookeeper")]
     assert [{"node": "C"}] == ops.of("controller", "zookeeper")
-    assert {(Source.ZOOKEEPER, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "zookeeper"}
+    assert {(Source.METADATA, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "zookeeper"}
 
 
 def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, view: SimZooKeeperView) -> None:

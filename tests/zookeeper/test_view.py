@@ -18,7 +18,7 @@ from kazoo.protocol.states import ZnodeStat
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.events import Done, LeaderAndIsr
+from harness.events import Done, MetadataState
 from harness.history.file import History, read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -108,7 +108,7 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
         assert view.truth("log", 0) is not None
         for data, stat in late:
             view_recorders[0](data, stat)
-    states = [op.event for op in read_history(history.path) if isinstance(op.event, LeaderAndIsr)]
+    states = [op.event for op in read_history(history.path) if isinstance(op.event, MetadataState)]
     assert [5] == [state.epoch for state in states]
 
 

@@ -35,9 +35,9 @@ from harness.events import (
     Installed,
     Leader,
     LogStart,
+    Member,
     Ready,
     Recovered,
-    Registered,
     Started,
     Stopped,
     TookFormat,
@@ -190,7 +190,7 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
 
 def _life(node: Node, event: Event) -> Iterator[str]:
     """Yield a step of a process's life that comes before an earlier one."""
-    if isinstance(event, Registered):
+    if isinstance(event, Member):
         node.registered = True
     elif isinstance(event, Ready):
         if not node.registered:

@@ -20,7 +20,7 @@ _AFTER_NS: Final = 100_000_000
 # In a simulated run, how long a node is without ZooKeeper at most, once its connection was closed: it waits longer
 # before each attempt, half a second by a clock that may be slow.
 _APART_NS: Final = 800_000_000
-_ZOOKEEPER: Final = "zookeeper"
+_METADATA: Final = "metadata"
 
 
 @fact
@@ -56,7 +56,7 @@ def _closed(ops: Sequence[Op]) -> list[Silence]:
     return [
         Silence(closed.link[0], op.index, op.time_ns + _APART_NS)
         for op, closed in events_of(ops, Close)
-        if closed.link[1] == _ZOOKEEPER
+        if closed.link[1] == _METADATA
     ]
 
 

@@ -16,7 +16,7 @@ Link: TypeAlias = tuple[str, str]
 
 ANY: Final = "*"
 UNKNOWN: Final = "?"
-ZOOKEEPER: Final = "zookeeper"
+METADATA: Final = "metadata"
 CLIENTS: Final = "clients"
 ZOOKEEPER_API: Final = "ZooKeeper"
 NS_PER_S: Final = 1_000_000_000

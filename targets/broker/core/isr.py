@@ -199,4 +199,4 @@ def _still_ours(core: Core, continuation: AwaitIsrWrite | AwaitIsrRead) -> Repli
 
 def _take(core: Core, replica: Replica, isr: tuple[int, ...], zk_version: int) -> None:
     replica.isr, replica.zk_version, replica.isr_asked = isr, zk_version, None
-    core.observe_replica("isr", replica, isr=list(isr), zk_version=zk_version, epoch=replica.leader_epoch)
+    core.observe_replica("isr", replica, isr=list(isr), version=zk_version, epoch=replica.leader_epoch)

@@ -217,7 +217,7 @@ def _registered(core: Core, epoch: ZkResult, own: ZkNode, *, taken_over: bool) -
     core.state.controller_epoch = max(core.state.controller_epoch, number or 0)
     core.state.controller_known = True
     core.state.registered, core.state.registration = True, own.czxid
-    core.observe("registered", {"taken_over": taken_over, "czxid": own.czxid})
+    core.observe("member", {"taken_over": taken_over, "incarnation": own.czxid})
 
 
 def _begin(core: Core) -> None:

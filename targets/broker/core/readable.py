@@ -174,7 +174,7 @@ def name_node(core: Core, path: str, change: int, error: str) -> bool:
     if named.get(path) == change:
         return False
     named[path] = change
-    core.observe("unreadable-node", {"path": path, "error": error})
+    core.observe("unreadable-metadata", {"path": path, "error": error})
     if len(named) > _NAMED_MAX:
         del named[next(iter(named))]
     return True

@@ -159,7 +159,7 @@ def _wrong(
             yield None, f"acts ({did[0]}) on answers for {type(about).__name__}, though {why}"
     elif isinstance(about, _OF_REGISTRATION):
         own = asked.results[-1]
-        if _says("registered", effects) and isinstance(own, ZkNode) and own.owner != state.session:
+        if _says("member", effects) and isinstance(own, ZkNode) and own.owner != state.session:
             yield None, f"takes itself for registered, though the registration is of session {own.owner:#x}"
         elif isinstance(about, membership.AwaitRegistrationRead) and isinstance(own, ZkNode):
             there = decode_registration(own.data).node

@@ -88,7 +88,7 @@ def test_cut_of_a_zombie_is_counted_as_the_zombie() -> None:
 
 
 def test_elections_are_epochs_after_the_first() -> None:
-    states = [(Source.ZOOKEEPER, OpType.INFO, "leaderAndISR", {"epoch": epoch}) for epoch in (0, 0, 1, 3)]
+    states = [(Source.METADATA, OpType.INFO, "leaderAndISR", {"epoch": epoch}) for epoch in (0, 0, 1, 3)]
     assert (2, 0) == (counts_of(*states).elections, counts_of().elections)
 
 
@@ -133,7 +133,7 @@ def test_polls_that_were_answered_are_counted_with_their_records() -> None:
 
 
 def assigned(topic: str, *nodes: str) -> tuple[Source, OpType, str, dict[str, Any]]:
-    return Source.ZOOKEEPER, OpType.INFO, "assigned", {"topic": topic, "partition": 0, "replicas": list(nodes)}
+    return Source.METADATA, OpType.INFO, "assigned", {"topic": topic, "partition": 0, "replicas": list(nodes)}
 
 
 def topic_op(f: str, type_: OpType, topic: str) -> tuple[Source, OpType, str, dict[str, Any]]:
@@ -175,7 +175,7 @@ def test_topic_is_created_again_when_a_client_is_told_so_once_more() -> None:
 def test_topic_that_came_again_unknown_to_its_client_is_counted_by_its_first_state() -> None:
     def state(topic: str, partition: int, zk_version: int) -> tuple[Source, OpType, str, dict[str, Any]]:
         value = {"topic": topic, "partition": partition, "zk_version": zk_version}
-        return Source.ZOOKEEPER, OpType.INFO, "leaderAndISR", value
+        return Source.METADATA, OpType.INFO, "leaderAndISR", value
 
     told = topic_op("create-topic", OpType.OK, "temp")
     shown = [("log", 0, 0), ("temp", 0, 0), ("temp", 1, 0), ("temp", 0, 3), ("temp", 0, 0), ("temp", 0, 0)]

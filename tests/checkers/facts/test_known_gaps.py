@@ -81,7 +81,7 @@ def test_replica_that_came_and_lost_its_power_at_once_was_not_read_in_between(
     story = Story(RECORDS, "kip101").broker("C", "controller", epoch=1, active=True).started("A", "B")
     story.elected("A", 0).leads("A", 0, 0).broker("B", "registered", taken_over=False, czxid=3)
     for nodes in (["A"], ["A", "B"]) if away else (["A", "B"],):
-        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=nodes)
+        story.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=nodes)
     story.broker("B", "registered", taken_over=False, czxid=7)
     for _ in range(5 if late else 0):
         story.sends("m1")
@@ -133,7 +133,7 @@ def test_decision_that_a_controller_wrote_and_could_not_report_takes_a_return_in
     story = Story(RECORDS, "kip101").started("A", "B").elected("B", 0, isr="B").leads("B", 0, 0, isr="B")
     story.fault("power-loss", "B").elected(None, 1, isr="B").started("B").recovered("B", 0)
     if shown:
-        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=["A", "B", "C"])
+        story.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=["A", "B", "C"])
     story.broker("B", "registered", taken_over=False, czxid=7).elected("B", 2, isr="B").leads("B", 2, 0, isr="B")
     about = {"leader": 12, "isr": [12], "unclean": False}
     if told:

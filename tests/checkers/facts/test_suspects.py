@@ -10,7 +10,7 @@ from checkers.facts.assured import Assured, assured_records
 from checkers.facts.keepers import Keepers
 from checkers.facts.suspects import is_suspicious
 from harness.effect import Band, Effect
-from harness.events import Fetch, LeaderAndIsr
+from harness.events import Fetch, MetadataState
 from harness.model import PartOps
 from tests.checkers.seen import Seen
 
@@ -64,7 +64,7 @@ def seen_without(story: Seen) -> list[Assured]:
         each
         for each in assured_records(ops)
         if any(
-            keeping.op is not None and isinstance(keeping.op.event, Fetch | LeaderAndIsr)
+            keeping.op is not None and isinstance(keeping.op.event, Fetch | MetadataState)
             for _, keeping in Keepers(ops, each).gone()
         )
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from harness.model import Source
 from tests.checkers.plants.edit import Edit, Line
 
-BROKER, ZOOKEEPER = Source.BROKER, Source.ZOOKEEPER
+BROKER, ZOOKEEPER = Source.BROKER, Source.METADATA
 STATE: Final = "leaderAndISR"
 
 Change = Callable[[Edit], Any]

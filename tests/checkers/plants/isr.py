@@ -118,7 +118,7 @@ LAG_OK_2 = plant("isr-lagging-2-lawful", "sim-last-standing", Kind.LAST_STANDING
 @plant("joined-before-it-tells-of-its-copy-lawful", "local-kip101-2", Kind.PERMITTED)
 def told_late(edit: Edit) -> None:
     """A copies what B committed and joins the ISR; its word of the copy comes after ZooKeeper's state."""
-    state = edit.find(Source.ZOOKEEPER, "leaderAndISR", isr=["B", "A"])
+    state = edit.find(Source.METADATA, "leaderAndISR", isr=["B", "A"])
     copied = edit.find(BROKER, "append", "A", role="follower")
     edit.move(edit.find(BROKER, "high-watermark", "A", nth=-1), after=state)
     edit.move(copied, after=state)
@@ -156,7 +156,7 @@ def _unsaid_until(ms: int) -> Change:
     """Return a change in which a leader does not say what it wrote before a fault that comes so much later."""
 
     def change(edit: Edit) -> None:
-        written = edit.at(edit.all(Source.ZOOKEEPER, "leaderAndISR")[-1])
+        written = edit.at(edit.all(Source.METADATA, "leaderAndISR")[-1])
         leader = edit.lines[written]["value"]["leader"]
         _unsaid_isr(edit)
         for line in edit.lines[written + 1 :]:
@@ -171,7 +171,7 @@ def _unsaid_behind(*, healed_late: bool) -> Change:
 
     def change(edit: Edit) -> None:
         _unsaid_isr(edit)
-        leader = edit.all(Source.ZOOKEEPER, "leaderAndISR")[-1]["value"]["leader"]
+        leader = edit.all(Source.METADATA, "leaderAndISR")[-1]["value"]["leader"]
         first, healed = edit.find(BROKER, "append"), edit.find(Source.RUNNER, "healed")
 
         def rule(f: str, direction: str, at: Line = first, **more: Any) -> None:

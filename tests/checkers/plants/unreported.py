@@ -78,7 +78,7 @@ def fetch_of_a_dead_process(edit: Edit) -> None:
 @plant("seen-joining-without-it", "kafka-kip101-1", Kind.NOT_REPLICATED)
 def joining_without(edit: Edit) -> None:
     """B joins the ISR before its fetch from below m2 is answered."""
-    joined = edit.find(Source.ZOOKEEPER, "leaderAndISR", nth=-1)
+    joined = edit.find(Source.METADATA, "leaderAndISR", nth=-1)
     answer = edit.find(Source.FABRIC, "fetched", link=["B", "A"], offset=4, nth=-1)
     copied = edit.find(Source.FABRIC, "fetch", link=["B", "A"], offset=5, nth=-1)
     edit.move(answer, after=joined).move(copied, after=answer)
@@ -87,7 +87,7 @@ def joining_without(edit: Edit) -> None:
 @plant("seen-joining-with-an-answer-lawful", "kafka-kip101-1")
 def joining_with_an_answer(edit: Edit) -> None:
     """Its fetch was answered, so that B may have m2 when it joins."""
-    joined = edit.find(Source.ZOOKEEPER, "leaderAndISR", nth=-1)
+    joined = edit.find(Source.METADATA, "leaderAndISR", nth=-1)
     edit.move(edit.find(Source.FABRIC, "fetch", link=["B", "A"], offset=5, nth=-1), after=joined)
 
 
@@ -173,7 +173,7 @@ def _elected_before(edit: Edit) -> Line:
             value["epoch"] += 1
         elif line["f"] == "snapshot":
             value["epochs"] = [[epoch + (epoch > 0), start] for epoch, start in value["epochs"]]
-    state = edit.find(Source.ZOOKEEPER, "leaderAndISR")
+    state = edit.find(Source.METADATA, "leaderAndISR")
     return edit.again(state, after=_told(edit, "m2"), leader="B", epoch=1, zk_version=1)
 
 

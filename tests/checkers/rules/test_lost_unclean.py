@@ -63,7 +63,7 @@ def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not
     if seen == "succeeded":  # it decided before it heard of that
         story.broker("A", "controller", epoch=2, active=True)
     for nodes in (["A", "B"], ["A"], ["A", "B"]) if seen == "away" else (["A", "B"],):
-        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=nodes)
+        story.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=nodes)
     for op in (elected, *rest):
         story.add(op.source, op.process, op.type, op.f, **op.value)
     assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]

@@ -1,4 +1,8 @@
-"""The state in ZooKeeper, recorded when it changes. Nodes are named; null is none, or no node of the run."""
+"""
+The metadata that the system itself holds true, recorded when they change.
+
+Nodes are named; null is none, or no node of the run.
+"""
 
 from __future__ import annotations
 
@@ -9,39 +13,39 @@ from harness.events.base import Event, OfPartition, key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderAndIsr(OfPartition):
+class MetadataState(OfPartition):
     """The partition's state."""
 
-    PROCESS: ClassVar[str] = "zookeeper"
+    PROCESS: ClassVar[str] = "metadata"
 
     leader: str | None = field(metadata=key("name of a node"))
     epoch: int
     isr: tuple[str | None, ...] = field(metadata=key("names of nodes"))
-    zk_version: int
+    version: int = field(metadata=key("rises with every change of the state"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned(OfPartition):
     """The replicas that the partition has from now on; those before stand in the set-up, or in the last event."""
 
-    PROCESS: ClassVar[str] = "zookeeper"
+    PROCESS: ClassVar[str] = "metadata"
 
     replicas: tuple[str | None, ...] = field(metadata=key("names of nodes"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerNode(Event):
-    """The current controller."""
+class ControllerNamed(Event):
+    """The node that is controller now."""
 
-    PROCESS: ClassVar[str] = "zookeeper"
+    PROCESS: ClassVar[str] = "metadata"
 
     node: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registrations(Event):
-    """The registered nodes."""
+class Members(Event):
+    """The members of the cluster: the nodes that are registered now."""
 
-    PROCESS: ClassVar[str] = "zookeeper"
+    PROCESS: ClassVar[str] = "metadata"
 
     nodes: tuple[str | None, ...]
