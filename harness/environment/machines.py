@@ -38,7 +38,8 @@ from harness.launch import Address, Launch
 from harness.logdir.checkpoint import HIGH_WATERMARKS
 from harness.logdir.data import DataFolder
 from harness.logdir.log_end import quick_end
-from harness.logdir.scan import ReplicaLog, scan_in
+from harness.logdir.replica import ReplicaLog
+from harness.logdir.scan import scan_in
 from harness.model import OpType, PreconditionError
 from harness.packets import Packets
 from harness.run.spec import RunSpec

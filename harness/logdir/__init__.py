@@ -1,26 +1,11 @@
 """
 The log scanner and the lineage reader: read Kafka's log directories, of any broker, without writing to them.
 
+    replica     one replica's log as data              record      a record's content, and its digest
+    stream      a log while it is read, and the whole of it
     files       which of a partition's files are its log, and whether a broker uses them
     reading     the segments of one log, batch by batch
-    scan        a partition's directory -> ReplicaLog, and the history's `snapshot` and `batch` ops
+    scan        a partition's directory -> a reading of its log
     lineage     several ReplicaLogs -> where they disagree          graph   how their histories fork
     soundness   one ReplicaLog -> disorder, holes, a checkpoint that contradicts the log
 """
-
-from harness.logdir.lineage import behind, differences, holes, lineage
-from harness.logdir.scan import BatchSeen, ReplicaLog, find_partitions, scan_partition, snapshot_events
-from harness.logdir.soundness import notes
-
-__all__ = [
-    "BatchSeen",
-    "ReplicaLog",
-    "behind",
-    "differences",
-    "find_partitions",
-    "holes",
-    "lineage",
-    "notes",
-    "scan_partition",
-    "snapshot_events",
-]

@@ -151,4 +151,3 @@ _CODECS: Final[dict[int, tuple[str, Callable[[bytes], bytes]]]] = {
     3: ("lz4", _streamed("lz4", cramjam.lz4.decompress_into)),
     4: ("zstd", _streamed("zstd", cramjam.zstd.decompress_into)),
 }
-CODEC_NAMES: Final = tuple(name for name, _ in _CODECS.values())

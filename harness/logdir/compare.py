@@ -11,31 +11,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Final
 
 from harness import limits
-from harness.logdir.data import DataFolder
 from harness.logdir.graph import Fork, fork_points, graph_of
 from harness.logdir.lawful import Law, of_difference, of_note, overall
 from harness.logdir.lineage import Behind, Difference, LineageSegment, Track, behind, differences, holes, joined
 from harness.logdir.names import shown
-from harness.logdir.reading import BatchSeen
-from harness.logdir.scan import ReplicaLog, Scan, settled
+from harness.logdir.replica import BatchSeen, ReplicaLog
 from harness.logdir.soundness import Checks, Note
+from harness.logdir.stream import Open, Reading, settled
 from harness.model import VERDICT_OF, Kind, Verdict
 
 # How much of a record's value is kept for the report.
 VALUE_CHARACTERS_MAX: Final = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a replica is: the name of its folder in an open data directory."""
-
-    data: DataFolder
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,69 +79,81 @@ class Comparison:
         return Verdict.merge(VERDICT_OF[kind] for kind in kinds)
 
 
-def compare(name: str, places: Mapping[str, Place]) -> Comparison:
+def compare(name: str, replicas: Mapping[str, Open]) -> Comparison:
     """
     Read and compare the replicas of a partition; what cannot be read is a problem of its replica.
 
     Args:
-        places: By the replicas' names.
+        replicas: How each is opened, by their names.
     """
 
     def read() -> tuple[Comparison, str]:
         with ExitStack() as stack:
             streams = {
-                label: _Stream(
-                    stack.enter_context(Scan(place.data, place.name, value_characters_max=VALUE_CHARACTERS_MAX))
-                )
-                for label, place in places.items()
+                label: _Stream(stack.enter_context(closing(opened()))) for label, opened in replicas.items()
             }
             return _compared(name, streams)
 
     found, unsettled = settled(read)
     if not unsettled:
         return found
-    replicas = {
+    marked = {
         label: replace(each, log=replace(each.log, problems=(*each.log.problems, unsettled)))
         for label, each in found.replicas.items()
     }
-    return replace(found, replicas=replicas)
+    return replace(found, replicas=marked)
 
 
 class _Stream:
     """One replica while it is read: the batches that wait to be compared, and the findings so far."""
 
-    def __init__(self, scan: Scan) -> None:
-        self.scan = scan
+    def __init__(self, reading: Reading) -> None:
+        self.topic_id = reading.log().topic_id
         self.ended = False
-        self._batches = scan.batches()
+        self._reading = reading
+        self._batches = reading.batches(VALUE_CHARACTERS_MAX)
+        # Why the log was not read to its end, "" if it was.
+        self._given_up = ""
         self._pending: list[BatchSeen] = []
         # The batches whose segments the track does not have yet, without their records.
         self._untracked: deque[BatchSeen] = deque()
         self._track = Track()
-        self._checks = Checks(scan.epochs)
+        self._checks = Checks(reading.log().epochs)
         self._holes: list[tuple[int, int]] = []
 
     def fill(self, first: int | None) -> None:
         """Read on until a window's records wait; batches before `first` have missed their window."""
         waiting = sum(max(1, len(batch.records)) for batch in self._pending)
+        start: int | None = None
         while not self.ended and waiting < limits.LOG_WINDOW_RECORDS:
             batch = next(self._batches, None)
             if batch is None:
                 self.ended = True
                 return
+            if start is None:
+                start = self.log().log_start_offset
             waiting += max(1, len(batch.records))
-            self._checks.add(batch, start=self.scan.start)
+            self._checks.add(batch, start=start)
             self._untracked.append(replace(batch, records=(), about=()))
             if first is None or batch.end > first:
                 self._pending.append(batch)
             found = max(len(self._track.segments), len(self._checks.order), len(self._holes))
             if found > limits.LOG_FINDINGS_MAX:
-                self.scan.give_up(f"more than {limits.LOG_FINDINGS_MAX} holes, changes of epoch or disorders")
+                self._given_up = f"more than {limits.LOG_FINDINGS_MAX} holes, changes of epoch or disorders"
                 self.ended = True
+
+    def log(self) -> ReplicaLog:
+        """Return what is known of the log so far, without its batches."""
+        log = self._reading.log()
+        if not self._given_up:
+            return log
+        problem = f"{shown(f'{log.topic}-{log.partition}')}: {self._given_up}; the rest is not read"
+        return replace(log, problems=(*log.problems, problem), unread=(*log.unread, (log.log_end_offset, None)))
 
     def window(self, first: int | None, end: int | None) -> ReplicaLog:
         """Return the log of the offsets [first, end), and forget what lies before its end."""
-        log = self.scan.slice(first, end, tuple(_cut(self._pending, first, end)))
+        whole = self.log()
+        log = _slice(whole, first, end, tuple(_cut(self._pending, first, end)))
         missing = holes(log)
         if missing and self._holes and self._holes[-1][1] == missing[0][0]:
             missing = ((self._holes.pop()[0], missing[0][1]), *missing[1:])
@@ -158,14 +161,31 @@ class _Stream:
         self._pending = [] if end is None else [batch for batch in self._pending if batch.end > end]
         while self._untracked and (end is None or self._untracked[0].end <= end):
             batch = self._untracked.popleft()
-            self._track.add(batch, self._holes, start=self.scan.start, cleaned_to=self.scan.cleaned_to)
+            self._track.add(batch, self._holes, start=whole.log_start_offset, cleaned_to=whole.cleaned_to)
         return log
 
     def end(self) -> tuple[Replica, str]:
         """Return the replica, and why it may mix two states of its log, "" if it does not."""
-        log, unsettled = self.scan.end()
+        log = self.log()
         notes = self._checks.notes(log, self._holes)
-        return Replica(log=log, lineage=tuple(self._track.segments), notes=notes), unsettled
+        return Replica(log=log, lineage=tuple(self._track.segments), notes=notes), self._reading.unsettled()
+
+
+def _slice(log: ReplicaLog, first: int | None, end: int | None, batches: tuple[BatchSeen, ...]) -> ReplicaLog:
+    """Return the log of the offsets [first, end) with these batches; None is the log's own start or end."""
+    start = log.log_start_offset if first is None else max(log.log_start_offset, first)
+    stop = max(start, log.log_end_offset if end is None else min(end, log.log_end_offset))
+    return ReplicaLog(
+        topic=log.topic,
+        partition=log.partition,
+        log_start_offset=start,
+        log_end_offset=stop,
+        batches=batches,
+        epochs=None,
+        high_watermark=None,
+        unread=tuple(unread for unread in log.unread if end is None or unread[0] < stop),
+        cleaned_to=log.cleaned_to,
+    )
 
 
 def _cut(batches: Sequence[BatchSeen], first: int | None, end: int | None) -> list[BatchSeen]:
@@ -193,7 +213,7 @@ def _compared(name: str, streams: Mapping[str, _Stream]) -> tuple[Comparison, st
     while True:
         for stream in streams.values():
             stream.fill(first)
-        end = min((stream.scan.found.end for stream in streams.values() if not stream.ended), default=None)
+        end = min((stream.log().log_end_offset for stream in streams.values() if not stream.ended), default=None)
         if end is None or first is None or end > first:
             windows = {label: stream.window(first, end) for label, stream in streams.items()}
             if comparing:
@@ -222,7 +242,7 @@ def _compared(name: str, streams: Mapping[str, _Stream]) -> tuple[Comparison, st
 
 def _apart(streams: Mapping[str, _Stream]) -> str:
     """Return that the replicas are of two topics with one name, one of them deleted; "" if they are not."""
-    ids = {label: stream.scan.topic_id for label, stream in streams.items() if stream.scan.topic_id is not None}
+    ids = {label: stream.topic_id for label, stream in streams.items() if stream.topic_id is not None}
     if len(set(ids.values())) <= 1:
         return ""
     named = ", ".join(f"{label} has {shown(topic_id)}" for label, topic_id in ids.items())

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
 from harness.logdir.lineage import Difference, LineageSegment, differences, lineage
-from harness.logdir.scan import ReplicaLog
+from harness.logdir.replica import ReplicaLog
 
 Graph: TypeAlias = Any  # a networkx.DiGraph of Node; the package has no types
 T = TypeVar("T")

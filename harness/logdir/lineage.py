@@ -21,8 +21,7 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from harness.logdir.reading import BatchSeen
-from harness.logdir.scan import ReplicaLog
+from harness.logdir.replica import BatchSeen, ReplicaLog
 from harness.model import ranges_of
 
 SAMPLE_MAX: Final = 3

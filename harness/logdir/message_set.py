@@ -20,7 +20,8 @@ from harness import limits
 from harness.logdir import batch, records
 from harness.logdir.batch import Header, Stop, Walk
 from harness.logdir.codec import CodecError, decompress, fix_lz4_checksum
-from harness.logdir.records import NO_TIMESTAMP, Record, RecordError
+from harness.logdir.record import NO_TIMESTAMP, Record
+from harness.logdir.records import RecordError
 from harness.logdir.source import BytesSource, Source
 
 OLD_MAGICS: Final = frozenset({0, 1})

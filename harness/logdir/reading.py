@@ -24,47 +24,11 @@ from harness.logdir.codec import CodecError, codec_name
 from harness.logdir.files import Listing
 from harness.logdir.message_set import OLD_MAGICS, headers, iterate
 from harness.logdir.names import shown
-from harness.logdir.records import RecordError
+from harness.logdir.records import RecordError, marker_text
+from harness.logdir.replica import BatchSeen
 from harness.logdir.source import FileSource
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchSeen:
-    """
-    One batch as it is on the disk.
-
-    Attributes:
-        last: The last offset, inclusive.
-        position: The batch's first byte in its segment.
-        segment: The segment's file name.
-        records: (offset, digest, value's text or None) of each record; () if they could not be read.
-        problem: How the batch breaks the order of offsets; "" if it does not.
-        control: True for a transaction marker, which no client wrote or reads; its value names its kind, such as
-            `commit marker`.
-        unopened: Why the records could not be read; "" if they could.
-        about: Of each record all but its value, for a comparison; () where values are kept whole.
-    """
-
-    base: int
-    last: int
-    epoch: int
-    magic: int
-    crc: int
-    codec: str
-    position: int
-    segment: str
-    records: tuple[tuple[int, str, str | None], ...]
-    problem: str = ""
-    control: bool = False
-    unopened: str = ""
-    about: tuple[str, ...] = ()
-
-    @property
-    def end(self) -> int:
-        """The offset after the batch's last one."""
-        return self.last + 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -235,7 +199,7 @@ def _seen(header: Header, segment: str, value_characters_max: int | None) -> Bat
     unopened = ""
     try:
         for record in iterate(header):
-            text = record.marker_text if header.control else record.beginning(value_characters_max)
+            text = marker_text(record) if header.control else record.beginning(value_characters_max)
             records.append((record.offset, record.digest, text))
             if value_characters_max is not None:
                 about.append(record.about(value_characters_max))
@@ -257,4 +221,5 @@ def _seen(header: Header, segment: str, value_characters_max: int | None) -> Bat
         control=header.control,
         unopened=unopened,
         about=tuple(about),
+        single=header.magic in OLD_MAGICS,
     )

@@ -10,76 +10,23 @@ not an exception: a scan after a power loss must report what it found.
 
 Only regular files are opened, and no link below the data directory is followed (harness/beneath.py).
 
-A broker may write to the log meanwhile. If files vanished or shrank, or the log ends inside a write, the scan
-reads the log again, until the result is one state of the log or SETTLE_S_MAX have passed.
+A broker may write to the log meanwhile: the reading is unsettled if files vanished or shrank, or the log ends
+inside a write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TypeVar
 
 from harness.beneath import Folder
-from harness.cleanup.process import until
-from harness.events import Batch, Snapshot
 from harness.logdir import checkpoint
 from harness.logdir.checkpoint import CheckpointError
-from harness.logdir.data import DataFolder, find_partitions, name_of, parse
+from harness.logdir.data import DataFolder, name_of, parse
 from harness.logdir.files import NO_FILES, has_grown, is_disturbed, is_locked, list_log
-from harness.logdir.names import shown
-from harness.logdir.reading import BatchSeen, Findings, read_segments
-
-__all__ = [
-    "BatchSeen",
-    "ReplicaLog",
-    "Scan",
-    "find_partitions",
-    "name_of",
-    "scan_in",
-    "scan_partition",
-    "settled",
-    "snapshot_events",
-]
-
-# How long a log may keep changing while it is read. A write takes milliseconds.
-SETTLE_S_MAX: Final = 2.0
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaLog:
-    """
-    One replica's log, as read from its files.
-
-    Attributes:
-        log_end_offset: Exclusive: the end of the last sound batch, or the last segment's first offset if that
-            segment is empty.
-        batches: In file order.
-        epochs: The checkpoint's (epoch, start offset) entries; None if there is no file, or it cannot be read.
-        high_watermark: From the checkpoint; None if there is none, or it cannot be read.
-        problems: What could not be read. A batch that was read but is out of order has its own problem text.
-        unread: The [first, end) ranges of offsets that could not be read; end None if unknown.
-        cleaned_to: The log was compacted below this offset, so that missing offsets there prove nothing; 0: never.
-        topic_id: The cluster's id of the topic; None if it has none.
-        remarks: Observations that are no fault, such as a running broker that holds the log.
-    """
-
-    topic: str
-    partition: int
-    log_start_offset: int
-    log_end_offset: int
-    batches: tuple[BatchSeen, ...]
-    epochs: tuple[tuple[int, int], ...] | None
-    high_watermark: int | None
-    problems: tuple[str, ...] = ()
-    unread: tuple[tuple[int, int | None], ...] = ()
-    cleaned_to: int = 0
-    topic_id: str | None = None
-    remarks: tuple[str, ...] = ()
+from harness.logdir.reading import Findings, read_segments
+from harness.logdir.replica import BatchSeen, ReplicaLog
+from harness.logdir.stream import SETTLE_S_MAX, read_whole
 
 
 def scan_partition(directory: Path) -> ReplicaLog:
@@ -103,51 +50,23 @@ def scan_in(data: DataFolder, name: str) -> ReplicaLog:
     Raises:
         UsageError: The directory's name is not TOPIC-PARTITION.
     """
-
-    def read() -> tuple[ReplicaLog, str]:
-        with Scan(data, name) as scan:
-            batches = tuple(scan.batches())
-            log, unsettled = scan.end()
-        return replace(log, batches=batches), unsettled
-
-    log, unsettled = settled(read)
-    return replace(log, problems=(*log.problems, f"{shown(name)}: {unsettled}")) if unsettled else log
-
-
-def settled(read: Callable[[], tuple[T, str]]) -> tuple[T, str]:
-    """Return what `read` returns; call it again while it says that the log changed, for up to SETTLE_S_MAX."""
-    found: list[tuple[T, str]] = []
-
-    def is_settled() -> bool:
-        found[:] = [read()]
-        return not found[0][1]
-
-    until(is_settled, SETTLE_S_MAX)
-    return found[0]
+    return read_whole(lambda: Scan(data, name))
 
 
 class Scan:
-    """
-    One reading of one partition's directory: first its batches, then its end.
+    """One reading of one partition's directory; see harness/logdir/stream.py for every call."""
 
-    The caller takes all batches before it asks for the end. Offsets, checkpoints and unreadable ranges that
-    concern a batch are known when the batch is yielded.
-    """
-
-    def __init__(self, data: DataFolder, name: str, *, value_characters_max: int | None = None) -> None:
+    def __init__(self, data: DataFolder, name: str) -> None:
         """
         Read the checkpoints and list the log.
 
         Args:
             name: The directory's, in the data directory.
-            value_characters_max: How much of a record's value is kept; None: all of it.
 
         Raises:
             UsageError: The name is not TOPIC-PARTITION.
         """
         self._data = data
-        self._name = name
-        self._value_characters_max = value_characters_max
         self.topic, self.partition = parse(name, data.folder.path / name)
         self.found = Findings(locked=is_locked(data.folder))
         # Read before the records: a high watermark read after them could lie beyond their end.
@@ -164,30 +83,24 @@ class Scan:
             self.topic_id = self.found.attempt(checkpoint.TOPIC_ID, lambda: checkpoint.read_topic_id(folder))
             self._before = self.found.attempt(name, lambda: list_log(folder)) or NO_FILES
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the partition's directory."""
         if self._folder is not None:
             self._folder.close()
 
-    def batches(self) -> Iterator[BatchSeen]:
+    def batches(self, value_characters_max: int | None) -> Iterator[BatchSeen]:
         """Yield the batches in file order."""
         if self._folder is None:
             self.found.unread.append((0, None))
             return
-        for batch in read_segments(self.found, self._folder, self._before, self._value_characters_max):
-            self.start = max(self.start, self.found.start)
-            self.cleaned_to = max(self.cleaned_to, self.found.cleaned_to)
+        for batch in read_segments(self.found, self._folder, self._before, value_characters_max):
+            self._note_bounds()
             yield batch
-        self.start = max(self.start, self.found.start)
-        self.cleaned_to = max(self.cleaned_to, self.found.cleaned_to)
+        self._note_bounds()
 
-    def end(self) -> tuple[ReplicaLog, str]:
-        """Return the log without its batches, and why it may mix two states of the log, "" if it does not."""
-        log = ReplicaLog(
+    def log(self) -> ReplicaLog:
+        """Return the log without its batches."""
+        return ReplicaLog(
             topic=self.topic,
             partition=self.partition,
             log_start_offset=self.start,
@@ -201,29 +114,14 @@ class Scan:
             unread=tuple(self.found.unread),
             remarks=tuple(self.found.remarks),
         )
-        return log, "" if self._folder is None else self._unsettled(self._folder)
 
-    def slice(self, first: int | None, end: int | None, batches: tuple[BatchSeen, ...]) -> ReplicaLog:
-        """Return the log of the offsets [first, end) with these batches; None is the log's own start or end."""
-        start = self.start if first is None else max(self.start, first)
-        stop = max(self.found.end, self.start)
-        stop = max(start, stop if end is None else min(end, stop))
-        return ReplicaLog(
-            topic=self.topic,
-            partition=self.partition,
-            log_start_offset=start,
-            log_end_offset=stop,
-            batches=batches,
-            epochs=None,
-            high_watermark=None,
-            unread=tuple(unread for unread in self.found.unread if end is None or unread[0] < stop),
-            cleaned_to=self.cleaned_to,
-        )
+    def unsettled(self) -> str:
+        """Return why what was read may mix two states of the log."""
+        return "" if self._folder is None else self._unsettled(self._folder)
 
-    def give_up(self, why: str) -> None:
-        """Report that the log was not read any further."""
-        self.found.problems.append(f"{shown(self._name)}: {why}; the rest is not read")
-        self.found.unread.append((self.found.end, None))
+    def _note_bounds(self) -> None:
+        self.start = max(self.start, self.found.start)
+        self.cleaned_to = max(self.cleaned_to, self.found.cleaned_to)
 
     def _unsettled(self, folder: Folder) -> str:
         try:
@@ -248,45 +146,3 @@ class Scan:
 
     def _kept(self, name: str) -> int | None:
         return self.found.attempt(name, lambda: self._data.offset(name, self.topic, self.partition))
-
-
-def _known(log: ReplicaLog) -> Iterator[tuple[int, int]]:
-    """Yield what of a log could not be read, as far as it is known how long that is."""
-    for first, end in log.unread:
-        until = log.log_end_offset if end is None else end
-        if first < until:
-            yield first, until
-
-
-def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
-    """Return the events that a history has of a replica's log: its snapshot, then each batch."""
-    snapshot = Snapshot(
-        topic=log.topic,
-        partition=log.partition,
-        log_start_offset=log.log_start_offset,
-        log_end_offset=log.log_end_offset,
-        high_watermark=log.high_watermark,
-        epochs=log.epochs,
-        problems=log.problems,
-        batches=len(log.batches),
-        unread=tuple(_known(log)) or None,
-    )
-    batches = (
-        Batch(
-            topic=log.topic,
-            partition=log.partition,
-            base=batch.base,
-            last=batch.last,
-            epoch=batch.epoch,
-            magic=batch.magic,
-            crc=batch.crc,
-            codec=batch.codec,
-            position=batch.position,
-            segment=batch.segment,
-            records=batch.records,
-            problem=batch.problem,
-            control=batch.control or None,
-        )
-        for batch in log.batches
-    )
-    return [snapshot, *batches]

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 from harness.logdir.lineage import holes
-from harness.logdir.scan import BatchSeen, ReplicaLog
+from harness.logdir.replica import BatchSeen, ReplicaLog
 from harness.model import Kind
 
 
@@ -129,7 +129,7 @@ class Checks:
         """Report epochs that the checkpoint lacks, and entries that contradict each other or the log."""
         if self._epochs is None:
             if self._seen_epoch:
-                text = "no leader-epoch-checkpoint to compare with the log"
+                text = "no epoch checkpoint to compare with the log"
                 yield Note(kind=None, first=log.log_start_offset, end=log.log_end_offset, text=text)
             return
         for (epoch, start), (after, later) in pairwise(self._epochs):

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.launch import Address
-from harness.logdir import ReplicaLog
 from harness.logdir.codec import codec_name
+from harness.logdir.replica import ReplicaLog
 from harness.model import PreconditionError
 from targets.broker.core.assignments import decode_topic, encode_assignment
 from targets.broker.core.made import made_path

@@ -23,7 +23,7 @@ from harness.history.file import History
 from harness.hosts.local import ROOT
 from harness.hosts.ports import PortClaims
 from harness.launch import Address
-from harness.logdir import scan_partition
+from harness.logdir.scan import scan_partition
 from harness.model import PreconditionError
 from targets.broker_target import SETTINGS
 from workloads.clients.librdkafka import LibrdkafkaClient

@@ -16,7 +16,7 @@ import crc32c
 import pytest
 
 from harness.cli import lineage
-from harness.logdir.scan import find_partitions
+from harness.logdir.data import find_partitions
 from harness.model import EXIT_CODES, UsageError
 from tests.kafka_release import DATA
 from tests.logdir.build import batch, partition

@@ -14,7 +14,8 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.launch import Address
 from harness.logdir.lineage import differences, holes
-from harness.logdir.scan import ReplicaLog, scan_partition
+from harness.logdir.replica import ReplicaLog
+from harness.logdir.scan import scan_partition
 from harness.logdir.soundness import notes
 from harness.model import EXIT_CODES, PreconditionError
 from harness.scenario.file import PARTITION, TOPIC

@@ -8,7 +8,8 @@ import pytest
 
 from harness.launch import Address
 from harness.logdir.lineage import differences
-from harness.logdir.scan import ReplicaLog, scan_partition
+from harness.logdir.replica import ReplicaLog
+from harness.logdir.scan import scan_partition
 from targets.kafka.releases import entries
 from tests.kafka.lodging import Lodging, lodging
 from tests.kept import exhaustive

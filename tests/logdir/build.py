@@ -9,7 +9,7 @@ from pathlib import Path
 import cramjam
 import crc32c
 
-from harness.logdir.scan import BatchSeen, ReplicaLog
+from harness.logdir.replica import BatchSeen, ReplicaLog
 
 TIME_MS = 1_500_000_000_000
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}

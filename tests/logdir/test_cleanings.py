@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.logdir.data import find_partitions
 from harness.logdir.lineage import DifferenceKind, LineageSegment, behind, differences, holes, lineage
-from harness.logdir.scan import ReplicaLog, find_partitions, scan_partition
+from harness.logdir.replica import ReplicaLog
+from harness.logdir.scan import scan_partition
 from harness.logdir.soundness import notes
 from harness.model import Kind
 from tests.kafka_release import DATA

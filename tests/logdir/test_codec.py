@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.logdir.codec import CodecError, _xxh32, codec_name, decompress, fix_lz4_checksum
+from harness.workload.plan import CODEC_NAMES
 from tests.logdir.build import CODECS, compress, xerial
 
 DATA = b"the same again and again and again and again, and something else" * 3
@@ -88,3 +89,8 @@ def test_lz4_bytes_that_begin_no_frame_stay_as_they_are(data: bytes) -> None:
 @pytest.mark.parametrize(("data", "digest"), [(b"", 0x02CC5D05), (b"a", 0x550D7456), (b"abc", 0x32D153FF)])
 def test_xxh32_gives_its_known_values(data: bytes, digest: int) -> None:
     assert digest == _xxh32(data)
+
+
+def test_codecs_have_the_names_that_plans_and_scenarios_use() -> None:
+    assert CODEC_NAMES == tuple(map(codec_name, range(len(CODEC_NAMES))))
+    assert "codec-5" == codec_name(len(CODEC_NAMES))

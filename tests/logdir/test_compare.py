@@ -5,16 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from harness import limits
-from harness.logdir.compare import Comparison, Place, compare
+from harness.logdir.compare import Comparison, compare
 from harness.logdir.data import DataFolder
 from harness.logdir.graph import fork_points, lineage_graph
 from harness.logdir.lineage import behind, differences, lineage
-from harness.logdir.scan import scan_partition
+from harness.logdir.scan import Scan, scan_partition
 from harness.logdir.soundness import notes
 from harness.model import Kind, Verdict
 from tests.logdir.build import batch, partition
@@ -23,7 +24,7 @@ from tests.logdir.build import batch, partition
 def compared(tmp_path: Path, names: Sequence[str]) -> Comparison:
     with ExitStack() as stack:
         opened = {name: stack.enter_context(DataFolder.at(tmp_path / name)) for name in names}
-        return compare("t-0", {name: Place(data=data, name="t-0") for name, data in opened.items()})
+        return compare("t-0", {name: partial(Scan, data, "t-0") for name, data in opened.items()})
 
 
 def as_whole(tmp_path: Path, names: Sequence[str]) -> Mapping[str, object]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.logdir.data import find_partitions
 from harness.logdir.lineage import differences, holes
-from harness.logdir.scan import find_partitions, scan_partition
+from harness.logdir.scan import scan_partition
 from tests.kafka_release import DATA
 
 WRITTEN = find_partitions(DATA / "kafka-1.1.1-formats" / "b1")

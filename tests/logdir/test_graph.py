@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.logdir.graph import Node, fork_points, lineage_graph
-from harness.logdir.scan import ReplicaLog
+from harness.logdir.replica import ReplicaLog
 from tests.logdir.build import replica, seen
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.logdir.lineage import DifferenceKind, behind, differences, holes, lineage
-from harness.logdir.scan import ReplicaLog
+from harness.logdir.replica import ReplicaLog
 from tests.logdir.build import replica, seen
 
 

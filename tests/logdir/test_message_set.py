@@ -12,9 +12,10 @@ import pytest
 
 from harness.logdir import batch, records
 from harness.logdir.codec import CodecError
+from harness.logdir.data import find_partitions
 from harness.logdir.message_set import iterate, records_of, walk
 from harness.logdir.records import RecordError
-from harness.logdir.scan import find_partitions, scan_partition
+from harness.logdir.scan import scan_partition
 from tests.kafka_release import DATA
 from tests.logdir.build import CODECS, compress
 from tests.logdir.build import batch as build_batch

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir import files, scan
+from harness.logdir import files, scan, stream
 from harness.logdir.lineage import differences, holes, lineage
-from harness.logdir.scan import ReplicaLog, scan_partition
+from harness.logdir.replica import ReplicaLog
+from harness.logdir.scan import scan_partition
 from harness.logdir.soundness import notes
 from tests.logdir.build import batch, partition
 
@@ -114,7 +115,7 @@ def test_write_under_way_is_told_as_one_when_it_does_not_end(
 ) -> None:
     last = directory / segment(9)
     last.write_bytes(last.read_bytes()[:-1])
-    monkeypatch.setattr(scan, "SETTLE_S_MAX", 0.0)
+    monkeypatch.setattr(stream, "SETTLE_S_MAX", 0.0)
     dead = scan_partition(directory)
     alive(monkeypatch)
     found = scan_partition(directory)
@@ -177,7 +178,7 @@ def test_log_is_listed_again_when_a_segment_goes_before_it_is_read(
 
 
 def test_log_that_never_stands_still_is_told_as_such(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "SETTLE_S_MAX", 0.0)
+    monkeypatch.setattr(stream, "SETTLE_S_MAX", 0.0)
     monkeypatch.setattr(scan, "is_disturbed", lambda before, after: True)
     assert "its files kept changing" in scan_partition(directory).problems[0]
 

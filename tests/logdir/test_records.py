@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from harness.logdir.batch import Header, walk
 from harness.logdir.codec import CodecError
-from harness.logdir.records import Record, RecordError, records_of, varint
+from harness.logdir.record import Record
+from harness.logdir.records import RecordError, records_of, varint
 from tests.logdir import build
 from tests.logdir.build import CODECS, TIME_MS, batch, record, xerial
 

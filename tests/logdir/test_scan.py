@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.scan import find_partitions, name_of, scan_partition, snapshot_events
+from harness.logdir.data import find_partitions, name_of
+from harness.logdir.replica import snapshot_events
+from harness.logdir.scan import scan_partition
 from harness.model import UsageError
 from tests.events.as_recorded import as_recorded
 from tests.kafka_release import DATA

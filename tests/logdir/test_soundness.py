@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.logdir.scan import ReplicaLog
+from harness.logdir.replica import ReplicaLog
 from harness.logdir.soundness import notes
 from harness.model import Kind
 from tests.logdir.build import replica, seen

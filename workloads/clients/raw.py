@@ -30,7 +30,8 @@ from harness.history.file import History
 from harness.kafka_errors import MOVED
 from harness.logdir.codec import CodecError
 from harness.logdir.message_set import records_of, walk
-from harness.logdir.records import RecordError, sent_digest
+from harness.logdir.record import sent_digest
+from harness.logdir.records import RecordError
 from harness.model import OpType, PreconditionError
 from harness.workload.plan import Clients, Library
 from workloads.clients import questions, topics

@@ -9,7 +9,8 @@ from crc32c import crc32c
 
 from harness.logdir.batch import walk
 from harness.logdir.codec import codec_name
-from harness.logdir.records import records_of, sent_digest
+from harness.logdir.record import sent_digest
+from harness.logdir.records import records_of
 from harness.model import UsageError
 from targets.broker.core.messages import ErrorCode
 from targets.broker.log import split_produced
