@@ -27,13 +27,13 @@ from typing import Final, TextIO
 from rich.cells import cell_len, set_cell_size
 
 from harness.cli.lineage_output import JsonOutput, TextOutput
-from harness.logdir.compare import compare
-from harness.logdir.data import DataFolder, list_partitions, parse
-from harness.logdir.names import PATH_CHARACTERS_MAX, shown
-from harness.logdir.scan import Scan
-from harness.logdir.stream import Open
+from harness.logs.compare import compare
+from harness.logs.names import PATH_CHARACTERS_MAX, shown
+from harness.logs.stream import Open
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
 from harness.report.console import console as make_console
+from targets.kafka_family.logs.data import DataFolder, list_partitions, parse
+from targets.kafka_family.logs.scan import Scan
 
 _PROGRESS_S: Final = 0.1
 # Of a terminal that does not say how wide it is.

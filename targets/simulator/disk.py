@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from zlib import crc32
 
 from harness.bit_rot import Flip, Where
-from harness.logdir.replica import BatchSeen, ReplicaLog
+from harness.logs.replica import BatchSeen, ReplicaLog
 from targets.broker.core.log_port import LATEST_FORMAT, Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.sequences import Sequences
