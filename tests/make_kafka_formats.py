@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kazoo.client import KazooClient
 
-from harness.logdir.scan import scan_partition
+from targets.kafka_family.logs.scan import scan_partition
 from tests import make_kafka_logs as making
 
 RECORDS: Final = 3

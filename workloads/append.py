@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from harness.logdir.codec import CODEC_NAMES
-from harness.workload.plan import ACKS_ALL, Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import ACKS_ALL, CODEC_NAMES, Clients, ConsumerPlan, Place, ProducerPlan, Via
 from workloads.definition import Definition
 
 BATCH_MAX: Final = 500

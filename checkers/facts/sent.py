@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from checkers.facts.fact import fact
 from checkers.facts.view import final_logs, setup_of
 from harness.events import Produce
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import Op, OpType, events_of
 
 

@@ -20,17 +20,20 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
 from rich.cells import cell_len, set_cell_size
 
 from harness.cli.lineage_output import JsonOutput, TextOutput
-from harness.logdir.compare import Place, compare
-from harness.logdir.data import DataFolder, list_partitions, parse
-from harness.logdir.names import PATH_CHARACTERS_MAX, shown
+from harness.logs.compare import compare
+from harness.logs.names import PATH_CHARACTERS_MAX, shown
+from harness.logs.stream import Open
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
 from harness.report.console import console as make_console
+from targets.kafka_family.logs.data import DataFolder, list_partitions, parse
+from targets.kafka_family.logs.scan import Scan
 
 _PROGRESS_S: Final = 0.1
 # Of a terminal that does not say how wide it is.
@@ -40,9 +43,9 @@ _WRONG_PLACE: Final = (FileNotFoundError, NotADirectoryError)
 
 @dataclass(slots=True)
 class _Places:
-    """Where the replicas are: partition -> directory as printed -> place; and what cannot be listed, and why."""
+    """Where the replicas are: partition -> directory as printed -> how it is read; what cannot be listed."""
 
-    partitions: dict[tuple[str, int], dict[str, Place]] = field(default_factory=dict)
+    partitions: dict[tuple[str, int], dict[str, Open]] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
 
 
@@ -117,13 +120,13 @@ def _add(found: _Places, data: dict[Path, DataFolder], opened: ExitStack, label:
         data[directory] = opened.enter_context(DataFolder.at(directory))
     for name in names:
         held = found.partitions.setdefault(parse(name, directory / name), {})
-        held[label] = Place(data=data[directory], name=name)
+        held[label] = partial(Scan, data[directory], name)
 
 
 def _with_progress(
-    partitions: Mapping[tuple[str, int], dict[str, Place]],
-) -> Iterator[tuple[str, dict[str, Place]]]:
-    """Yield each partition's name and places, sorted, and show on stderr how many are done if it is a terminal."""
+    partitions: Mapping[tuple[str, int], dict[str, Open]],
+) -> Iterator[tuple[str, dict[str, Open]]]:
+    """Yield each partition's name and replicas, sorted, and show on a terminal's stderr how many are done."""
     line = _ProgressLine(sys.stderr)
     for done, ((topic, partition), held) in enumerate(sorted(partitions.items())):
         name = shown(f"{topic}-{partition}")

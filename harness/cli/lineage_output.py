@@ -17,9 +17,9 @@ from typing import Any, Final, TypeVar
 from rich.console import Console
 from rich.text import Text
 
-from harness.logdir.compare import VALUE_CHARACTERS_MAX, Comparison, Replica
-from harness.logdir.lawful import Law, Ruling, of_behind, of_difference, of_note
-from harness.logdir.lineage import Difference, DifferenceKind, Holding
+from harness.logs.compare import VALUE_CHARACTERS_MAX, Comparison, Replica
+from harness.logs.lawful import Law, Ruling, of_behind, of_difference, of_note
+from harness.logs.lineage import Difference, DifferenceKind, Holding
 from harness.model import EXIT_OF_VERDICT, Verdict
 
 FORMAT: Final = "fencepost-lineage"

@@ -27,7 +27,7 @@ from harness.effect import DOWN, UNREACHED, Effect
 from harness.events import Event, Installed, Printed
 from harness.events.codec import key_of_kind
 from harness.history.file import History
-from harness.logdir.scan import ReplicaLog
+from harness.logs.replica import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
 from harness.target.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.workload.plan import ChurnPlan, Place

@@ -15,7 +15,7 @@ from harness.ability import Ability
 from harness.bit_rot import Flip, Where
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
-from harness.logdir.scan import ReplicaLog
+from harness.logs.replica import ReplicaLog
 from harness.packets import Packets
 from harness.target.target import PartitionTruth
 

@@ -29,7 +29,7 @@ from harness.events import (
     TookFormat,
     Truncate,
 )
-from harness.logdir.scan import ReplicaLog
+from harness.logs.replica import ReplicaLog
 from harness.target.target import PartitionTruth, Target
 from harness.workload.plan import Place
 

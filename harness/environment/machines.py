@@ -23,7 +23,6 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
-from harness.environment.flipping import chosen, count_of
 from harness.environment.needs import needs_of
 from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
@@ -35,15 +34,17 @@ from harness.hosts import MakeHost
 from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
-from harness.logdir.checkpoint import HIGH_WATERMARKS
-from harness.logdir.data import DataFolder
-from harness.logdir.log_end import quick_end
-from harness.logdir.scan import ReplicaLog, scan_in
+from harness.logs.replica import ReplicaLog
 from harness.model import OpType, PreconditionError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.target import NodeSpec, Target
 from harness.zookeeper.view import RealZooKeeperView
+from targets.kafka_family.logs.checkpoint import HIGH_WATERMARKS
+from targets.kafka_family.logs.data import DataFolder
+from targets.kafka_family.logs.flipping import chosen, count_of
+from targets.kafka_family.logs.log_end import quick_end
+from targets.kafka_family.logs.scan import scan_in
 
 
 class RealMachines:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from harness.cluster.cluster import Cluster
-from harness.logdir.message_set import OLD_MAGICS
 from harness.scenario.condition_types import (
     Acked,
     Answered,
@@ -250,7 +249,7 @@ class Conditions:
         """
         Return True if the leader's log has all records of a group in one batch.
 
-        Old message formats have no batches; there it is enough that the log has every message of the group.
+        Where a log keeps records one by one, it is enough that it has every record of the group.
         """
         leader = self._cluster.leader()
         log = self._cluster.log(leader) if leader else None
@@ -262,6 +261,4 @@ class Conditions:
             return False
         theirs = [b for b in log.batches if span[0] <= b.base <= span[1]]
         whole = [b.base for b in theirs] == list(range(span[0], span[1] + 1))
-        return any((b.base, b.last) == span for b in theirs) or (
-            whole and all(b.magic in OLD_MAGICS for b in theirs)
-        )
+        return any((b.base, b.last) == span for b in theirs) or (whole and all(b.single for b in theirs))

@@ -26,7 +26,7 @@ from harness.cluster.in_force import FaultInForce
 from harness.cluster.partition import Partition
 from harness.effect import Effect
 from harness.events import Done, Event, Exited, Healed, SnapshotFailed
-from harness.logdir.scan import snapshot_events
+from harness.logs.replica import snapshot_events
 from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
 from harness.scenario.client_steps import ClientSteps
 from harness.scenario.condition_types import Condition, InSync, Leads

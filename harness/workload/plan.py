@@ -54,6 +54,8 @@ class Library(StrEnum):
     JAVA = "java"
 
 
+# How records may be compressed, in the words of producers' plans and of scenarios; `none` for not at all.
+CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 # The clients that the simulator has: its own, which does what raw does, and so is raw's stand-in there.
 SIMULABLE: Final = (None, Library.RAW)
 

@@ -18,11 +18,10 @@ from dataclasses import MISSING, fields
 from typing import Any, Final, TypeAlias, TypeVar
 
 from harness import limits
-from harness.logdir.codec import CODEC_NAMES
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
-from harness.workload.plan import ACKS_ALL, ChurnPlan, ConsumerPlan, Library, Place, ProducerPlan, Via
+from harness.workload.plan import ACKS_ALL, CODEC_NAMES, ChurnPlan, ConsumerPlan, Library, Place, ProducerPlan, Via
 
 P = TypeVar("P", ProducerPlan, ConsumerPlan)
 Plan: TypeAlias = ProducerPlan | ConsumerPlan | ChurnPlan

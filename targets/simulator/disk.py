@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 from zlib import crc32
 
 from harness.bit_rot import Flip, Where
-from harness.logdir.scan import BatchSeen, ReplicaLog
-from targets.broker.core.log_port import Recovery
+from harness.logs.replica import BatchSeen, ReplicaLog
+from targets.broker.core.log_port import LATEST_FORMAT, Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.sequences import Sequences
 from targets.simulator import rot
@@ -289,6 +289,7 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
                         (batch.base_offset + delta, digest, value) for delta, digest, value in content.records
                     ),
                     problem=problem,
+                    single=content.magic < LATEST_FORMAT,
                 )
             )
             position += batch.size

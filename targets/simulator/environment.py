@@ -21,7 +21,7 @@ from harness.cluster.cluster import Cluster
 from harness.events import Event
 from harness.events.codec import encode, key_of
 from harness.history.file import History
-from harness.logdir.scan import snapshot_events
+from harness.logs.replica import snapshot_events
 from harness.model import OpType, UsageError
 from harness.random_schedule.timing import VIRTUAL, Timing
 from harness.random_schedule.upgrades import OLDEST

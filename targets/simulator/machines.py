@@ -10,7 +10,7 @@ from harness.ability import Ability
 from harness.bit_rot import Flip, Where, nothing_to_flip
 from harness.clocks import Moment, Reading, Setting, Which
 from harness.cluster.disk_error import SLOW_MS, DiskError
-from harness.logdir.scan import ReplicaLog
+from harness.logs.replica import ReplicaLog
 from harness.model import PreconditionError
 from harness.packets import Packets
 from targets.broker.core.messages import TopicPartition

@@ -14,7 +14,7 @@ from typing import Final
 from zlib import crc32
 
 from harness.keys import TEXT_HEADER, is_tombstone, key_of
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from targets.broker.core.log_port import LATEST_FORMAT, FormatError, number_bytes
 from targets.broker.core.messages import Batch, Payload
 

@@ -12,7 +12,7 @@ import threading
 import time
 from contextlib import ExitStack
 
-from harness.logdir.message_set import records_of, walk
+from targets.kafka_family.logs.message_set import records_of, walk
 from workloads.clients.batches import write_batch
 from workloads.clients.connection import Connection, NoAnswer, NotSent
 from workloads.clients.questions import fetch, produce

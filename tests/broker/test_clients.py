@@ -12,13 +12,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.launch import Address
-from harness.logdir import ReplicaLog
-from harness.logdir.codec import codec_name
+from harness.logs.replica import ReplicaLog
 from harness.model import PreconditionError
 from targets.broker.core.assignments import decode_topic, encode_assignment
 from targets.broker.core.made import made_path
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import topic_path
+from targets.kafka_family.logs.codec import codec_name
 from tests.clusters import disk, running
 from tests.kept import keep
 from workloads.clients.librdkafka import LibrdkafkaClient

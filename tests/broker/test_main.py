@@ -23,9 +23,9 @@ from harness.history.file import History
 from harness.hosts.local import ROOT
 from harness.hosts.ports import PortClaims
 from harness.launch import Address
-from harness.logdir import scan_partition
 from harness.model import PreconditionError
 from targets.broker_target import SETTINGS
+from targets.kafka_family.logs.scan import scan_partition
 from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow

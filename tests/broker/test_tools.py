@@ -25,11 +25,11 @@ from harness.cluster.cluster import Cluster
 from harness.history.file import History, read_history
 from harness.java import find_java
 from harness.launch import Address
-from harness.logdir.scan import scan_partition
 from harness.model import PreconditionError
 from targets.broker.log.batch import producer_of
 from targets.kafka.jars import cache_dir, jars_of, tools_of
 from targets.kafka.releases import release_of
+from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.stacks.kafka_python import kafka
 from tests.clusters import admin_of, await_leaders, bootstrap, disk, running
 from tests.kept import exhaustive

@@ -15,12 +15,12 @@ from typing import Any, Final
 import pytest
 
 from harness import limits
-from harness.logdir import checkpoint
 from harness.model import UsageError
+from targets.kafka_family.logs import checkpoint
 from tests.cli.test_lineage import INVALID, SEGMENT, UNKNOWN, VALID, run
 from tests.little_memory import ROOT, printed_with_little_memory
-from tests.logdir.build import batch, compress, partition
 from tests.needs import needs
+from tests.targets.kafka_family.logs.build import batch, compress, partition
 
 # Where the command reads, from a data directory on; and what the replica's problem names.
 READ: Final = {

@@ -18,7 +18,7 @@ import pytest
 from harness.cli import lineage as command
 from tests.cli.test_lineage import VALID, run
 from tests.little_memory import ROOT
-from tests.logdir.build import batch, partition
+from tests.targets.kafka_family.logs.build import batch, partition
 
 COLUMNS: Final = 60
 END: Final = "<end>"

@@ -12,8 +12,8 @@ import pytest
 from harness.environment.machines import RealMachines
 from harness.model import PreconditionError
 from targets.broker_target import TARGET
-from tests.logdir.build import batch
 from tests.specs import cluster_spec
+from tests.targets.kafka_family.logs.build import batch
 
 
 class Closing:

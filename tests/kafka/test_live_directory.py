@@ -13,15 +13,16 @@ from confluent_kafka import Message, Producer
 from harness import limits
 from harness.cleanup.process import until
 from harness.launch import Address
-from harness.logdir.lineage import differences, holes
-from harness.logdir.scan import ReplicaLog, scan_partition
-from harness.logdir.soundness import notes
+from harness.logs.lineage import differences, holes
+from harness.logs.replica import ReplicaLog
+from harness.logs.soundness import notes
 from harness.model import EXIT_CODES, PreconditionError
 from harness.scenario.file import PARTITION, TOPIC
 from targets.broker.log.lock import DataDirTakenError, held
+from targets.kafka_family.logs.scan import scan_partition
+from tests.cli.watched import lineage_watched
 from tests.kafka.lodging import Lodging, lodging
 from tests.kept import exhaustive, keep
-from tests.logdir.watched import lineage_watched
 from tests.needs import of_release
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.launch import Address
-from harness.logdir.lineage import differences
-from harness.logdir.scan import ReplicaLog, scan_partition
+from harness.logs.lineage import differences
+from harness.logs.replica import ReplicaLog
 from targets.kafka.releases import entries
+from targets.kafka_family.logs.scan import scan_partition
 from tests.kafka.lodging import Lodging, lodging
 from tests.kept import exhaustive
 from tests.needs import needs, of_release

@@ -8,7 +8,7 @@ import pytest
 
 from harness.cluster.cluster import Cluster
 from harness.events import Corrupt, Recovered, Repaired, Truncate
-from harness.logdir.scan import BatchSeen
+from harness.logs.replica import BatchSeen
 from harness.model import Kind, Verdict, events_of
 from tests.nemesis.conftest import await_whole, inject, produce, roles
 from tests.nemesis.simulated import played, seen

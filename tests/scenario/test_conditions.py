@@ -171,19 +171,19 @@ def test_node_that_says_it_ends_itself_never_catches_up(room: Room) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spans", "magic", "expected"),
+    ("spans", "single", "expected"),
     [
-        ([(0, 1)], 2, True),
-        ([(0, 0), (1, 1)], 2, False),
-        ([(0, 0), (1, 1)], 1, True),
-        ([(0, 0)], 1, False),
-        ([(0, 2)], 2, False),
+        ([(0, 1)], False, True),
+        ([(0, 0), (1, 1)], False, False),
+        ([(0, 0), (1, 1)], True, True),
+        ([(0, 0)], True, False),
+        ([(0, 2)], False, False),
     ],
 )
 def test_group_lies_in_one_batch_or_in_messages_that_are_in_none(
-    room: Room, spans: list[tuple[int, int]], magic: int, expected: bool
+    room: Room, spans: list[tuple[int, int]], single: bool, expected: bool
 ) -> None:
-    batches = tuple(SimpleNamespace(base=base, last=last, magic=magic) for base, last in spans)
+    batches = tuple(SimpleNamespace(base=base, last=last, single=single) for base, last in spans)
     room.cluster.log = lambda _: SimpleNamespace(batches=batches)  # type: ignore[method-assign]
     room.record_offsets.acknowledged("m1", [0, 1])
     assert expected is room.holds("one-batch m1")

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.logdir.codec import CODEC_NAMES
 from harness.model import UsageError
-from harness.workload.plan import Clients, ConsumerPlan, Library, Place, ProducerPlan, Via
+from harness.workload.plan import CODEC_NAMES, Clients, ConsumerPlan, Library, Place, ProducerPlan, Via
 from harness.workload.text import line_of, read_consumer, read_partition, read_producer
 
 LOG = Place("log", 0)

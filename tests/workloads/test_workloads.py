@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers import CHECKERS
-from harness.logdir.codec import CODEC_NAMES
-from harness.workload.plan import Library, Place, Via
+from harness.workload.plan import CODEC_NAMES, Library, Place, Via
 from harness.workload.text import line_of, read_churner, read_consumer, read_producer
 from workloads import WORKLOADS
 from workloads.clients.libraries import impossible

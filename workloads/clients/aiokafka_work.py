@@ -27,9 +27,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka import errors as theirs
 
 from harness.keys import headers_of, key_bytes, value_bytes
-from harness.logdir.codec import CODEC_NAMES
 from harness.model import OpType
-from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
+from harness.workload.plan import ACKS_ALL, CODEC_NAMES, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from workloads.clients.library import (
     LINGER_MS,

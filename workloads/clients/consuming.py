@@ -18,12 +18,12 @@ from kio.schema.errors import ErrorCode
 
 from harness.events import Poll
 from harness.kafka_errors import MOVED
-from harness.logdir.codec import CodecError
-from harness.logdir.message_set import records_of, walk
-from harness.logdir.records import RecordError
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Via
 from harness.workload.script import FIRST, Ask, ConsumerScript, Life
+from targets.kafka_family.logs.codec import CodecError
+from targets.kafka_family.logs.message_set import records_of, walk
+from targets.kafka_family.logs.records import RecordError
 from workloads.clients import questions
 from workloads.clients.connection import NoAnswer, NotSent
 from workloads.clients.events import Recorder, poll_event

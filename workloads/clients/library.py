@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from harness.events import Poll, Produce
 from harness.kafka_errors import KAFKA_ERRORS, surely_not_appended
 from harness.keys import text_in
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import FIRST, Ask, ConsumerScript, Life, ProducerScript, Send

@@ -36,7 +36,7 @@ from harness.events import AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
 from harness.keys import headers_of, key_bytes, value_bytes
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 from harness.workload.plan import Clients, Library
 from workloads.clients.batches import wall_ms

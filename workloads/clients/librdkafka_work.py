@@ -16,9 +16,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from harness import limits
 from harness.kafka_errors import ACKS_ALL
 from harness.keys import headers_of, key_bytes, value_bytes
-from harness.logdir.codec import CODEC_NAMES
 from harness.model import OpType
-from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
+from harness.workload.plan import CODEC_NAMES, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from workloads.clients.library import (
     LINGER_MS,

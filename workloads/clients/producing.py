@@ -17,7 +17,7 @@ from typing import Final
 
 from harness.events import Produce
 from harness.kafka_errors import KAFKA_ERRORS, MOVED
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import OpType
 from harness.workload.numbering import IDEMPOTENT_TRIES, UNNUMBERED, Numbering, Numbers
 from harness.workload.plan import Place, ProducerPlan

@@ -28,11 +28,12 @@ from harness.cluster.client import InThread, Underway, Workload
 from harness.events import AddPartitions, AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED
-from harness.logdir.codec import CodecError
-from harness.logdir.message_set import records_of, walk
-from harness.logdir.records import RecordError, sent_digest
+from harness.logs.record import sent_digest
 from harness.model import OpType, PreconditionError
 from harness.workload.plan import Clients, Library
+from targets.kafka_family.logs.codec import CodecError
+from targets.kafka_family.logs.message_set import records_of, walk
+from targets.kafka_family.logs.records import RecordError
 from workloads.clients import questions, topics
 from workloads.clients.batches import NO_TIME, wall_ms, write_batch
 from workloads.clients.beginning import begin

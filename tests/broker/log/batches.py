@@ -11,10 +11,10 @@ import cramjam
 from crc32c import crc32c
 from hypothesis import HealthCheck, settings
 
-from harness.logdir.message_set import records_of, walk
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.batch import batch_of, parse_header
+from targets.kafka_family.logs.message_set import records_of, walk
 
 TP = TopicPartition("topic", 0)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.logdir.message_set import records_of, walk
 from targets.broker.core.messages import NO_PRODUCER_ID, Batch
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog
 from targets.broker.log.batch import HEADER_BYTES, batch_of, build, parse_header
+from targets.kafka_family.logs.message_set import records_of, walk
 from tests.broker.log.batches import COMPRESSORS, raw_batch, raw_record
 
 # A key and a value, None for none.

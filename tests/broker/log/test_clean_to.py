@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.lineage import DifferenceKind, differences, holes
-from harness.logdir.scan import scan_partition
-from harness.logdir.soundness import notes
+from harness.logs.lineage import DifferenceKind, differences, holes
+from harness.logs.soundness import notes
 from targets.broker.core.log_port import Cleaned, LeoAfterCut
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog
 from targets.broker.log.data_dir import DataDir, open_data_dir
+from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.keyed import AT_ONCE, append, clean_all, held, keyed, numbered
 
 TP = TopicPartition("topic", 0)

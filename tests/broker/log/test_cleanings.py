@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.scan import scan_partition
 from targets.broker.log import LogOptions
 from targets.broker.log.cleanings import end_cleanings
 from targets.broker.log.names import segment_name
 from targets.broker.log.recovery import Known, open_log
+from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import TP, all_of, raw_batch
 from tests.kafka_release import DATA
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from harness.logdir.scan import scan_partition
 from targets.broker.core.compaction import GROUP_FILES_MAX
 from targets.broker.core.log_port import Cleaned, LeoAfterCut
 from targets.broker.core.tombstones import TombstoneDelay
@@ -17,6 +16,7 @@ from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.batch import batch_of, build, parse_header
 from targets.broker.log.names import segment_offsets
 from targets.broker.log.recovery import Known, open_log
+from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import TP, all_of, new_log, offsets
 from tests.broker.log.keyed import AT_ONCE, append, clean_all, held, keyed, numbered
 

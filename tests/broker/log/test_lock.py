@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.beneath import Folder
-from harness.logdir import files
 from targets.broker.log.lock import LOCK_FILE, DataDirTakenError, held
+from targets.kafka_family.logs import files
 from tests.holders import another_has
 
 

@@ -9,8 +9,6 @@ from aiokafka.record.memory_records import MemoryRecords
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.logdir.message_set import records_of, walk
-from harness.logdir.scan import scan_partition
 from targets.broker.core.log_port import FormatError, LeoAfterCut
 from targets.broker.core.messages import Batch, ErrorCode
 from targets.broker.log import LogOptions
@@ -18,6 +16,8 @@ from targets.broker.log.batch import batch_of, parse_header
 from targets.broker.log.older import as_messages
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.stored import split_stored
+from targets.kafka_family.logs.message_set import records_of, walk
+from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import (
     COMPRESSORS,
     TP,

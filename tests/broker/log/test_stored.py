@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.scan import scan_partition
 from targets.broker.core.log_port import LeoAfterCut
 from targets.broker.core.messages import Batch, ErrorCode
 from targets.broker.log import FileLog, LogOptions, open_data_dir, split_produced
@@ -15,6 +14,7 @@ from targets.broker.log.batch import Damage
 from targets.broker.log.names import segment_name
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.stored import crc_of, examine, is_old, max_timestamp_of, split_stored
+from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import TP, all_of, batch, new_log, offsets, raw_batch
 from tests.kafka_release import DATA
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.message_set import records_of, walk
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog
 from targets.broker.log.batch import parse_header
+from targets.kafka_family.logs.message_set import records_of, walk
 from tests.broker.log.batches import new_log
 from tests.broker.log.keyed import append, clean_all, held
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checkers.facts.sent import sent_digests, sent_values
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import OpType, Source
 from tests.checkers.plants.edit import Edit
 from tests.checkers.story import TOPIC, Story

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from harness.logdir.records import NO_TIMESTAMP, Record, sent_digest
+from harness.logs.record import NO_TIMESTAMP, Record, sent_digest
 from harness.model import Kind, Source
 from tests.checkers.plants.changes import Change, replicas_of, resends, sent_again
 from tests.checkers.plants.edit import Edit

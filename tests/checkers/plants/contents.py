@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import Kind, Source
 from tests.checkers.plants.changes import (
     Change,

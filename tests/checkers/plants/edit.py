@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Final, Self
 
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import Op, Source
 
 RUNS: Final = Path(__file__).parents[1] / "runs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harness.logdir.records import sent_digest
+from harness.logs.record import sent_digest
 from harness.model import Kind, Source
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import plant

@@ -7,12 +7,13 @@ import struct
 import pytest
 from crc32c import crc32c
 
-from harness.logdir.batch import walk
-from harness.logdir.codec import codec_name
-from harness.logdir.records import records_of, sent_digest
+from harness.logs.record import sent_digest
 from harness.model import UsageError
 from targets.broker.core.messages import ErrorCode
 from targets.broker.log import split_produced
+from targets.kafka_family.logs.batch import walk
+from targets.kafka_family.logs.codec import codec_name
+from targets.kafka_family.logs.records import records_of
 from workloads.clients.batches import CODECS, write_batch
 
 
