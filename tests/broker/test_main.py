@@ -26,7 +26,7 @@ from harness.launch import Address
 from harness.logdir import scan_partition
 from harness.model import PreconditionError
 from targets.broker_target import SETTINGS
-from workloads.clients.librdkafka import LibrdkafkaClient
+from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
 
