@@ -35,7 +35,7 @@ from harness.model import EXIT_CODES, FencepostError
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
-from workloads.clients.batches import write_batch
+from targets.kafka_family.clients.batches import write_batch
 
 TOPIC: Final = "connections"
 RECORD_BYTES: Final = 100

@@ -22,7 +22,7 @@ WORKLOADS: Final[dict[str, Definition]] = {
 }
 # Name of the library that a run's client stands on -> its module, which has a CLIENT and is imported on demand.
 CLIENTS: Final[dict[str, str]] = {
-    "raw": "workloads.clients.raw",
-    "librdkafka": "workloads.clients.librdkafka",
+    "raw": "targets.kafka_family.clients.raw",
+    "librdkafka": "targets.kafka_family.clients.librdkafka",
 }
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -9,8 +9,8 @@ from harness.docs import markdown
 from harness.workload.lives import OPS_LATER_MAX
 from harness.workload.plan import Library, Place
 from harness.workload.text import line_of
+from targets.kafka_family.clients.java_home import RELEASE
 from workloads import WORKLOADS
-from workloads.clients.java_home import RELEASE
 from workloads.definition import FINAL_READS, Definition
 
 # The plans on the page are those of this seed, for these partitions.
@@ -32,7 +32,7 @@ def workloads() -> str:
         "killed.",
         markdown.table(("workload", "is for", "judged above all by"), rows),
         f"All checkers judge every run.\nFinal reads, {FINAL_READS}.",
-        "On real nodes each client is a thread with connections of its own (`workloads/clients`).\n"
+        "On real nodes each client is a thread with connections of its own (`targets/kafka_family/clients`).\n"
         "It keeps its belief of who leads until an answer or a lost connection contradicts it, and then asks any "
         "node, which may not know it yet: so requests go to nodes that lead no more.\n"
         "Each request is one op for each record, or for each partition that is polled, and nothing is repeated "
@@ -58,9 +58,10 @@ def workloads() -> str:
         "In the simulator its own client stands for `raw`. All others need real nodes: a workload goes without "
         "them there, and the command says so; `mixed`, which is about them, is refused with exit code 2, as are "
         "schedules that name one, and runs with a codec or a `via` that a library does not have.\n"
-        "What an error proves differs from library to library; the first lines of `workloads/clients/*_work.py` "
-        "say it. Retries are off unless the plan has some, and idempotence unless the plan has it "
-        "(`idempotent=yes`): then a batch keeps its numbers in every try, the run's `setup` names the producer, "
+        "What an error proves differs from library to library; the first lines of "
+        "`targets/kafka_family/clients/*_work.py` say it. Retries are off unless the plan has some, and "
+        "idempotence unless the plan has it (`idempotent=yes`): then a batch keeps its numbers in every try, "
+        "the run's `setup` names the producer, "
         "and a record of it that is in a log twice is a `duplicate`. Where brokers know no producer ids (`hw`, "
         "and Apache Kafka up to 0.10), it is not idempotent. Two things cannot be switched "
         "off: librdkafka sends a record again that was refused by a broker that leads no more, and aiokafka, once "
@@ -74,7 +75,8 @@ def workloads() -> str:
         "with a heap of 64 MB; it is a child of the run, in its ledger, asked over a pipe, and ends itself once "
         "its run is gone. It has the codecs none and gzip here, and no `kill_after`.\n"
         f"It needs a Java compiler (`javac`) and the jars that `fencepost kafka fetch {RELEASE}` brings; "
-        "`workloads/clients/java/Client.java` is compiled once, and its classes are kept beside the jars.\n"
+        "`targets/kafka_family/clients/java/Client.java` is compiled once, and its classes are kept beside the "
+        "jars.\n"
         "A workload goes without the clients that a machine cannot have: the others are drawn as always, and the "
         "command says in one line which are left out, why, and what to do. A schedule that names them is refused "
         "there with exit code 2.",

@@ -29,7 +29,7 @@ from harness.model import FencepostError, UsageError
 from harness.packets import Packets
 from targets.kafka.jars import jars_of, missing, tools_of
 from targets.kafka.releases import release_of, releases
-from workloads.clients import java_home
+from targets.kafka_family.clients import java_home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

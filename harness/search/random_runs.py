@@ -29,8 +29,8 @@ from harness.target.target import Target
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
+from targets.kafka_family.clients.libraries import impossible, lacking
 from workloads import WORKLOADS
-from workloads.clients.libraries import impossible, lacking
 from workloads.definition import Definition
 
 # The environment that runs our broker's core in virtual time.

@@ -16,7 +16,7 @@ from harness.suite.interrupts import INTERRUPTS, apart
 from harness.target.target import Target
 from harness.workload.plan import Library
 from targets import TARGETS
-from workloads.clients.libraries import require_installed
+from targets.kafka_family.clients.libraries import require_installed
 
 
 def open_environment(environment: Environment, folder: Path) -> None:

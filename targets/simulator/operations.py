@@ -7,7 +7,7 @@ One client operation as a state machine, driven by the world's events: find the 
     read      ok      every record from 0 to the high watermark of the first answer
               fail    it did not reach that; a read has no effect
 Every request with an effect is sent once; only the search for the leader is repeated.
-Source:  workloads/clients/raw.py, whose operations and history these are.
+Source:  targets/kafka_family/clients/raw.py, whose operations and history these are.
 Length:  the operations of one client share how it asks; a reader follows one from top to bottom.
 """
 

@@ -12,10 +12,10 @@ import threading
 import time
 from contextlib import ExitStack
 
+from targets.kafka_family.clients.batches import write_batch
+from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent
+from targets.kafka_family.clients.questions import fetch, produce
 from targets.kafka_family.logs.message_set import records_of, walk
-from workloads.clients.batches import write_batch
-from workloads.clients.connection import Connection, NoAnswer, NotSent
-from workloads.clients.questions import fetch, produce
 
 ANSWER_S_MAX = 60.0
 PAUSE_S = 0.005

@@ -12,8 +12,8 @@ from typing import Final
 from targets.broker.wire import versions
 from targets.broker.wire.entities import fill, item_type, request_type
 from targets.broker.wire.frames import FRAME_BYTES_MAX
+from targets.kafka_family.clients.batches import CODECS, write_batch
 from tests.broker.wire.kio_side import ALL_VERSIONS, a_frame, request_frame
-from workloads.clients.batches import CODECS, write_batch
 
 # These may delete data, and a flipped bit can turn one valid command into another.
 COMMANDS: Final = (versions.LEADER_AND_ISR, versions.STOP_REPLICA, versions.DELETE_TOPICS)

@@ -38,12 +38,12 @@ from harness.launch import Launch
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
+from targets.kafka_family.clients.batches import write_batch
+from targets.kafka_family.clients.connection import Connection
+from targets.kafka_family.clients.questions import produce
 from tests.broker.aimed import KINDS, Aimed, aimed
 from tests.broker.fuzz import shots
 from tests.little_memory import peak_bytes
-from workloads.clients.batches import write_batch
-from workloads.clients.connection import Connection
-from workloads.clients.questions import produce
 
 OURS: Final = "broker"
 TOPIC: Final = "storm"

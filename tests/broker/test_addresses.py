@@ -26,11 +26,11 @@ from harness.launch import Address
 from harness.model import Source
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import broker_path
+from targets.kafka_family.clients import questions
+from targets.kafka_family.clients.connection import Connection
+from targets.kafka_family.clients.raw import RawClient
 from tests.clusters import running
 from tests.kept import keep
-from workloads.clients import questions
-from workloads.clients.connection import Connection
-from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 

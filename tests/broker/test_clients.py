@@ -18,10 +18,10 @@ from targets.broker.core.assignments import decode_topic, encode_assignment
 from targets.broker.core.made import made_path
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import topic_path
+from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 from targets.kafka_family.logs.codec import codec_name
 from tests.clusters import disk, running
 from tests.kept import keep
-from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
 

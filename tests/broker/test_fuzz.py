@@ -15,9 +15,9 @@ from harness.environment.machines import RealMachines
 from harness.history.file import read_history
 from harness.launch import Address
 from harness.scenario.file import PARTITION, TOPIC
+from targets.kafka_family.clients.raw import RawClient
 from tests.broker.fuzz import FUZZ_VALUE, Shot, shots
 from tests.clusters import running
-from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 

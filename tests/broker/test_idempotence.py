@@ -11,9 +11,9 @@ from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.fabric.core.rules import ANY, CLIENTS
 from harness.launch import Address
+from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 from tests.clusters import running
 from tests.kept import exhaustive
-from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
 

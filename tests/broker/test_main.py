@@ -25,8 +25,8 @@ from harness.hosts.ports import PortClaims
 from harness.launch import Address
 from harness.model import PreconditionError
 from targets.broker_target import SETTINGS
+from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 from targets.kafka_family.logs.scan import scan_partition
-from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
 

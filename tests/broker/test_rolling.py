@@ -12,8 +12,8 @@ from harness.history.file import read_history
 from harness.launch import Address
 from harness.model import PreconditionError, Source
 from harness.scenario.file import PARTITION, TOPIC
+from targets.kafka_family.clients.raw import RawClient
 from tests.clusters import running
-from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 

@@ -29,10 +29,10 @@ from harness.scenario.file import PARTITION, TOPIC
 from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
+from targets.kafka_family.clients import questions
+from targets.kafka_family.clients.connection import Connection
+from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 from tests.specs import cluster_spec
-from workloads.clients import questions
-from workloads.clients.connection import Connection
-from workloads.clients.librdkafka import LibrdkafkaClient
 
 IDS = {"C": 1, "A": 2, "B": 3}
 # A broker's own file in a partition's folder: it has the topic id, which differs between clusters.

@@ -18,9 +18,9 @@ from harness.scenario.fault_steps import FaultSteps
 from harness.scenario.file import PARTITION, TOPIC
 from harness.workload.plan import Clients, Place, ProducerPlan
 from nemesis import NEMESES
+from targets.kafka_family.clients.raw import RawClient
 from tests.nemesis.conftest import REPLICAS, await_whole, client_of, make_whole, produce
 from tests.nemesis.every_fault import SHOWN, Shown, pretending
-from workloads.clients.raw import RawClient
 
 # Each most of a page, in a write of its own: the kernel writes back what one write made at once.
 LARGE = (f"{number}-{'x' * 3_000}" for number in count())

@@ -15,8 +15,8 @@ from harness.hosts import images
 from harness.hosts.faulty import LIBRARY, missing
 from harness.model import UsageError
 from harness.workload.plan import Clients, ConsumerPlan, Library, Place
+from targets.kafka_family.clients.libraries import MODULES, lacking, stack_of
 from tests.package import sources
-from workloads.clients.libraries import MODULES, lacking, stack_of
 
 # Hides every package of an extra, then runs one command after the other: [exit code, what it said].
 PROGRAM = """

@@ -26,8 +26,8 @@ GATES = {
         "harness.machine.table",
     },
     "ssh": {"harness.hosts"},
-    # The tables of clients; workloads.clients.libraries asks for both.
-    "kafka": {"workloads", "workloads.clients.libraries"},
+    # The tables of clients; targets.kafka_family.clients.libraries asks for both.
+    "kafka": {"workloads", "targets.kafka_family.clients.libraries"},
     # Its program, which harness.hosts.faulty starts after it has asked.
     "fuse": {"harness.hosts.faultfs"},
     # Java's own files; harness.java says what is missing.
@@ -86,7 +86,7 @@ def test_every_gate_asks_for_its_extra() -> None:
         "harness.cleanup.undo": 'extras.lacks("docker")',
         "harness.cli.clean": 'extras.require("docker"',
         "harness.machine.table": 'extras.lacks("docker")',
-        "workloads.clients.libraries": 'extras.lacks("kafka"',
+        "targets.kafka_family.clients.libraries": 'extras.lacks("kafka"',
         "harness.hosts.faulty": 'extras.lacks("fuse")',
     }
     for name, words in asks.items():

@@ -34,11 +34,11 @@ from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Vi
 from harness.workload.text import line_of
 from nemesis import NEMESES
 from targets import TARGETS
+from targets.kafka_family.clients.libraries import lacking
+from targets.kafka_family.clients.raw import RawClient
 from tests.clusters import running
 from tests.kept import exhaustive
 from workloads import WORKLOADS
-from workloads.clients.libraries import lacking
-from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from harness.workload.lives import KILLED
 from harness.workload.plan import Clients, Library
 from targets.broker_target import TARGET
 from tests.kept import exhaustive
-from tests.workloads.clients.test_lives import Kills
+from tests.targets.kafka_family.clients.test_lives import Kills
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
 from workloads import WORKLOADS
 

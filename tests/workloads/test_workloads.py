@@ -7,8 +7,8 @@ import pytest
 from checkers import CHECKERS
 from harness.workload.plan import CODEC_NAMES, Library, Place, Via
 from harness.workload.text import line_of, read_churner, read_consumer, read_producer
+from targets.kafka_family.clients.libraries import impossible
 from workloads import WORKLOADS
-from workloads.clients.libraries import impossible
 
 PLACES = (Place("log", 0), Place("log", 1), Place("orders", 0))
 NODES = ("A", "B", "C", "D")

@@ -14,8 +14,8 @@ from crc32c import crc32c
 from targets.broker.core.messages import ErrorCode
 from targets.broker.limits import Limits
 from targets.broker.log import HeavyError, split_produced
+from targets.kafka_family.clients.batches import CODECS, write_batch
 from tests.broker.log.batches import COMPRESSORS, produced_batch, raw_batch, raw_record, raw_records
-from workloads.clients.batches import CODECS, write_batch
 
 INVALID = ErrorCode.INVALID_RECORD
 

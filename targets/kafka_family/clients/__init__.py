@@ -1,0 +1,1 @@
+"""The clients that speak Kafka's protocol: plain sockets, and four libraries."""
