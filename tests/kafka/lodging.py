@@ -20,7 +20,6 @@ from pathlib import Path
 from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
-from harness.fabric.bodies import EpochAnswer, epoch_answers
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -29,6 +28,7 @@ from harness.scenario.file import PARTITION, TOPIC
 from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
+from targets.kafka_family.wire.bodies import EpochAnswer, epoch_answers
 from tests.specs import cluster_spec
 from workloads.clients import questions
 from workloads.clients.connection import Connection
