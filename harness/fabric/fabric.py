@@ -18,17 +18,17 @@ from harness.fabric.core.effects import Effect
 from harness.fabric.core.links import LinkCore
 from harness.fabric.core.rules import ANY, CLIENTS, METADATA, UNKNOWN, ZOOKEEPER_API, Pattern
 from harness.fabric.core.verbs import LinkVerbs
-from harness.fabric.frames import API_NAMES
 from harness.fabric.holds import Hold
 from harness.fabric.limits import LISTEN_BACKLOG
 from harness.fabric.proxy import Exchange, Pipe
-from harness.fabric.reading import ClientReading, KafkaReading, Reading, ZooKeeperReading
 from harness.fabric.side import Side
 from harness.fabric.thread import LoopThread
-from harness.fabric.witness import Recorder, Witness
 from harness.launch import Address
 from harness.model import UsageError
 from harness.registry import pick
+from targets.kafka_family.wire.frames import API_NAMES
+from targets.kafka_family.wire.reading import ClientReading, KafkaReading, Reading, ZooKeeperReading
+from targets.kafka_family.wire.witness import Recorder, Witness
 
 T = TypeVar("T")
 

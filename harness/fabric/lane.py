@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from harness.fabric.core import lanes
 from harness.fabric.core.lanes import Frame
 from harness.fabric.core.rules import Direction, Seen
-from harness.fabric.frames import Splitter
 from harness.fabric.limits import HELD_BYTES_MAX
 from harness.fabric.side import Side
-from harness.fabric.witness import Note
+from targets.kafka_family.wire.frames import Splitter
+from targets.kafka_family.wire.witness import Note
 
 
 @dataclass(slots=True, eq=False)

@@ -15,14 +15,14 @@ from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, R
 from harness.fabric.core.lanes import Connection, Frame
 from harness.fabric.core.links import LinkCore
 from harness.fabric.core.rules import NS_PER_S, UNKNOWN, Direction, Seen
-from harness.fabric.frames import Part, Piece
 from harness.fabric.holds import Hold
 from harness.fabric.lane import Chunk, Lane
 from harness.fabric.limits import CONNECT_S_MAX
-from harness.fabric.reading import Reading
 from harness.fabric.side import Side
-from harness.fabric.witness import Recorder, Witness
 from harness.launch import Address
+from targets.kafka_family.wire.frames import Part, Piece
+from targets.kafka_family.wire.reading import Reading
+from targets.kafka_family.wire.witness import Recorder, Witness
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,12 +10,12 @@ from typing import Any, Final
 from harness import limits
 from harness.cluster.aims import AIMS
 from harness.fabric.core.rules import ANY, METADATA, ZOOKEEPER_API
-from harness.fabric.frames import API_NAMES
 from harness.numerals import above_zero, whole
 from harness.scenario.forms import Choice, Perhaps
 from harness.scenario.grammar import Kind, Names, one_of
 from harness.scenario.offsets import Mark, Offset
 from harness.workload.plan import CODEC_NAMES, Place
+from targets.kafka_family.wire.frames import API_NAMES
 
 # In place of an API: the request that a restarted follower sends first under the protocol that is played.
 QUESTION: Final = "question"

@@ -16,7 +16,7 @@ from harness.fabric.fabric import Fabric
 from harness.launch import Address
 from harness.limits import CONDITION_POLL_S
 from tests.events.as_recorded import as_recorded
-from tests.fabric import wire
+from tests.targets.kafka_family.wire import wire
 
 LOOPBACK = "127.0.0.1"
 # Long enough for a busy machine; a passing test never waits this long.

@@ -11,9 +11,9 @@ from targets.broker.core.messages import EpochAnswer, EpochQuestion, ErrorCode, 
 from targets.broker.core.messages import OffsetForLeaderEpochRequest as Question
 from targets.broker.core.messages import OffsetForLeaderEpochResponse as Answer
 from targets.simulator.pipe import ANSWERS, REQUESTS
-from tests.fabric import wire
 from tests.fabric.nodes import World, until
 from tests.simulator.ends import Keeper, Room, fetch
+from tests.targets.kafka_family.wire import wire
 
 Step: TypeAlias = tuple[Any, ...]
 # The correlation ids of the frames that arrived at B and at A.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tests.fabric import wire
 from tests.fabric.nodes import WAIT_S, World, until
+from tests.targets.kafka_family.wire import wire
 
 
 def test_cut_loses_both_directions_and_keeps_connections_open(net: World) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.fabric.limits import WHOLE_BYTES_MAX
-from tests.fabric import wire
 from tests.fabric.nodes import WAIT_S, World
+from tests.targets.kafka_family.wire import wire
 
 COMMAND = wire.request(4, 1, 7, "1", b"body")
 OTHER = wire.request(6, 1, 8, "1", b"body")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.fabric import wire
 from tests.fabric.nodes import World
+from tests.targets.kafka_family.wire import wire
 
 
 def add_reader_as_3_11_2_has_it(transport: Any, descriptor: int, callback: Callable[..., None]) -> None:

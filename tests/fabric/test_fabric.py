@@ -15,8 +15,8 @@ from harness.fabric.fabric import Fabric
 from harness.fabric.limits import WHOLE_BYTES_MAX
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
-from tests.fabric import wire
 from tests.fabric.nodes import LOOPBACK, WAIT_S, Connection, Node, World, until, world
+from tests.targets.kafka_family.wire import wire
 
 
 def open_sockets() -> int:

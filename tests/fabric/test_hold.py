@@ -8,8 +8,8 @@ import pytest
 
 from harness.fabric.limits import HELD_BYTES_MAX
 from harness.model import PreconditionError
-from tests.fabric import wire
 from tests.fabric.nodes import WAIT_S, World
+from tests.targets.kafka_family.wire import wire
 
 # The held bytes, plus what the kernel may buffer for both sockets.
 SENT_BYTES_MAX = 8 * HELD_BYTES_MAX

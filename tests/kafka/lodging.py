@@ -20,7 +20,6 @@ from pathlib import Path
 from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
-from harness.fabric.bodies import EpochAnswer, epoch_answers
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -32,6 +31,7 @@ from targets import TARGETS
 from targets.kafka_family.clients import questions
 from targets.kafka_family.clients.connection import Connection
 from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
+from targets.kafka_family.wire.bodies import EpochAnswer, epoch_answers
 from tests.specs import cluster_spec
 
 IDS = {"C": 1, "A": 2, "B": 3}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.fabric.bodies import epoch_answers, epoch_questions, fetch_body
 from targets.broker.wire import encode_request, encode_response, versions
+from targets.kafka_family.wire.bodies import epoch_answers, epoch_questions, fetch_body
 from tests.broker.wire.kio_side import body_of, incoming
 from tests.broker.wire.samples import A0, B7, PEER
 

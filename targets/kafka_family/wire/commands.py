@@ -4,7 +4,7 @@ LeaderAndIsr in Apache Kafka's layout: the controller's request and the broker's
 Fencepost's own broker uses the same api key with the fields of Kafka Replication Design V3. The fabric therefore
 reads LeaderAndIsr only if its `commands` argument says that the layout is Kafka's.
 
-Nothing here does IO. Readers work as those of harness/fabric/bodies.py.
+Nothing here does IO. Readers work as those of targets/kafka_family/wire/bodies.py.
 
 Source:  Kafka's LeaderAndIsrRequest.json and -Response.json v0-v7; KIP-516 (topic ids, from v5 on).
 """
@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.fabric.bodies import check_version
-from harness.fabric.cursor import Cursor
+from targets.kafka_family.wire.bodies import check_version
+from targets.kafka_family.wire.cursor import Cursor
 
 VERSION_MAX: Final = 7
 FLEXIBLE_FROM: Final = 4

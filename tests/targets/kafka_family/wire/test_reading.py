@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from harness.fabric.bodies import EpochQuestion, FetchBody
 from harness.fabric.core.rules import Direction, Pattern
-from harness.fabric.frames import FETCH
 from harness.fabric.limits import WHOLE_BYTES_MAX
-from harness.fabric.reading import KafkaReading, ZooKeeperReading, client_source
-from harness.fabric.witness import Commanded, Fetched, Questions, Witness
+from targets.kafka_family.wire.bodies import EpochQuestion, FetchBody
+from targets.kafka_family.wire.frames import FETCH
+from targets.kafka_family.wire.reading import KafkaReading, ZooKeeperReading, client_source
+from targets.kafka_family.wire.witness import Commanded, Fetched, Questions, Witness
 from tests.events.as_recorded import into
-from tests.fabric import wire
-from tests.fabric.wire import TOPIC_ID
+from tests.targets.kafka_family.wire import wire
+from tests.targets.kafka_family.wire.wire import TOPIC_ID
 
 NAMES = {1: "A", 12: "B"}
 OFFSETS = [(("t", number), number) for number in range(300)]

@@ -17,10 +17,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
-from harness.fabric.bodies import FetchBody, epoch_answers, epoch_questions, fetch_body
-from harness.fabric.commands import Command, Commands, LeaderAndIsrAnswer, leader_and_isr, leader_and_isr_answer
 from harness.fabric.core.rules import CLIENTS, UNKNOWN, ZOOKEEPER_API, Direction, Link, Seen
-from harness.fabric.frames import (
+from harness.fabric.limits import PENDING_REQUESTS_MAX
+from targets.kafka_family.wire.bodies import FetchBody, epoch_answers, epoch_questions, fetch_body
+from targets.kafka_family.wire.commands import (
+    Command,
+    Commands,
+    LeaderAndIsrAnswer,
+    leader_and_isr,
+    leader_and_isr_answer,
+)
+from targets.kafka_family.wire.frames import (
     FETCH,
     LEADER_AND_ISR,
     LENGTH,
@@ -32,8 +39,7 @@ from harness.fabric.frames import (
     is_whole,
     request_header,
 )
-from harness.fabric.limits import PENDING_REQUESTS_MAX
-from harness.fabric.witness import Answers, Commanded, CommandResult, Fetched, Note, Questions, Witness
+from targets.kafka_family.wire.witness import Answers, Commanded, CommandResult, Fetched, Note, Questions, Witness
 
 # The head of ZooKeeper's requests, and the type of a multi.
 _ZOOKEEPER_HEAD: Final = struct.Struct(">ii")

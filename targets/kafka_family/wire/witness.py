@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 
 from harness import events
 from harness.events import Event, OfLinkAndPartition
-from harness.fabric.bodies import EpochAnswer, EpochQuestion, FetchBody
 from harness.fabric.core.rules import UNKNOWN, Direction, Link
+from targets.kafka_family.wire.bodies import EpochAnswer, EpochQuestion, FetchBody
 
 Recorder: TypeAlias = Callable[[Event], None]
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.request_header.v1.header import RequestHeader as KioHeader
 
-from harness.fabric.frames import (
+from harness.fabric.limits import FRAME_BYTES_MAX, HEAD_BYTES, WHOLE_BYTES_MAX
+from targets.kafka_family.wire.frames import (
     API_NAMES,
     Part,
     RequestHeader,
@@ -20,8 +21,7 @@ from harness.fabric.frames import (
     is_whole,
     request_header,
 )
-from harness.fabric.limits import FRAME_BYTES_MAX, HEAD_BYTES, WHOLE_BYTES_MAX
-from tests.fabric.wire import encoded, fetch, frame, request
+from tests.targets.kafka_family.wire.wire import encoded, fetch, frame, request
 
 
 def test_splitter_gives_each_frame_whole_when_bytes_come_one_by_one() -> None:

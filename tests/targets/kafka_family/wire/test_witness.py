@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.fabric.bodies import EpochAnswer, EpochQuestion, FetchBody
 from harness.fabric.core.rules import Direction
-from harness.fabric.witness import Answers, Questions, Witness
+from targets.kafka_family.wire.bodies import EpochAnswer, EpochQuestion, FetchBody
+from targets.kafka_family.wire.witness import Answers, Questions, Witness
 from tests.events.as_recorded import into
 
 LINK = ("A", "B")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from harness.fabric.cursor import Cursor
-from harness.fabric.frames import Unreadable
+from targets.kafka_family.wire.cursor import Cursor
+from targets.kafka_family.wire.frames import Unreadable
 
 FETCH_VERSION_MAX: Final = 18
 FETCH_FLEXIBLE_FROM: Final = 12

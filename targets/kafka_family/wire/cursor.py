@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-from harness.fabric.frames import Unreadable
+from targets.kafka_family.wire.frames import Unreadable
 
 VARINT_BYTES_MAX: Final = 5
 TOPIC_ID_BYTES: Final = 16

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.fabric.bodies import (
+from targets.kafka_family.wire.bodies import (
     FETCH_VERSION_MAX,
     EpochAnswer,
     EpochQuestion,
@@ -20,9 +20,9 @@ from harness.fabric.bodies import (
     epoch_questions,
     fetch_body,
 )
-from harness.fabric.frames import Unreadable
-from tests.fabric import wire
-from tests.fabric.wire import TOPIC_ID, encoded
+from targets.kafka_family.wire.frames import Unreadable
+from tests.targets.kafka_family.wire import wire
+from tests.targets.kafka_family.wire.wire import TOPIC_ID, encoded
 
 Reader = Callable[[bytes, int, int], tuple[Any, int]]
 FETCH_VERSIONS = range(FETCH_VERSION_MAX + 1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.fabric.commands import VERSION_MAX, leader_and_isr, leader_and_isr_answer
-from harness.fabric.frames import Unreadable, answer_correlation, request_header
-from tests.fabric import wire
-from tests.fabric.wire import TOPIC_ID
+from targets.kafka_family.wire.commands import VERSION_MAX, leader_and_isr, leader_and_isr_answer
+from targets.kafka_family.wire.frames import Unreadable, answer_correlation, request_header
+from tests.targets.kafka_family.wire import wire
+from tests.targets.kafka_family.wire.wire import TOPIC_ID
 
 VERSIONS = range(VERSION_MAX + 1)
 
