@@ -43,7 +43,7 @@ from harness.model import OpType, PreconditionError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.target import NodeSpec, Target
-from harness.zookeeper.view import RealZooKeeperView
+from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
 
 class RealMachines:
