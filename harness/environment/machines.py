@@ -39,12 +39,12 @@ from harness.model import OpType, PreconditionError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.target import NodeSpec, Target
-from harness.zookeeper.view import RealZooKeeperView
 from targets.kafka_family.logs.checkpoint import HIGH_WATERMARKS
 from targets.kafka_family.logs.data import DataFolder
 from targets.kafka_family.logs.flipping import chosen, count_of
 from targets.kafka_family.logs.log_end import quick_end
 from targets.kafka_family.logs.scan import scan_in
+from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
 
 class RealMachines:

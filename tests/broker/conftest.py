@@ -14,9 +14,9 @@ from harness import limits
 from harness.fabric.fabric import Fabric
 from harness.fabric.holds import Hold
 from harness.launch import Address
-from harness.zookeeper.sessions import close_session
 from targets.broker.coordination.client import Coordination
 from targets.broker.core.events import Event, ZkAnswered, ZkSession
+from targets.kafka_family.zookeeper.sessions import close_session
 
 NODE = "A"
 # Longer than any test, so that a session ends only if the test ends it.

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import pytest
 
 from harness import limits
-from harness.zookeeper.sessions import owner_of
 from targets.broker.coordination.multi_read import READS_TOGETHER_MAX
 from targets.broker.core.events import Event, ZkAnswered, ZkFired
 from targets.broker.core.zookeeper import (
@@ -26,6 +25,7 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkSet,
 )
+from targets.kafka_family.zookeeper.sessions import owner_of
 from tests.broker.conftest import Connected
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,6 @@ import pytest
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.zookeeper.sessions import owner_of
 from targets.broker.coordination import client
 from targets.broker.core.events import ZkAnswered, ZkFired, ZkSession
 from targets.broker.core.zookeeper import (
@@ -22,6 +21,7 @@ from targets.broker.core.zookeeper import (
     ZkNames,
     ZkNode,
 )
+from targets.kafka_family.zookeeper.sessions import owner_of
 from tests.broker.conftest import NODE, Connected
 
 pytestmark = pytest.mark.slow

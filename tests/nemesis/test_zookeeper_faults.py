@@ -16,9 +16,9 @@ from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
-from harness.zookeeper.view import RealZooKeeperView
 from nemesis import NEMESES
 from targets.broker_target import TARGET
+from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import running
 from tests.kept import exhaustive
 from tests.needs import needs

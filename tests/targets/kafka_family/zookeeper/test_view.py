@@ -23,11 +23,11 @@ from harness.history.file import History, read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError
-from harness.zookeeper.view import RealZooKeeperView
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
 from targets.broker_target import TARGET
+from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.needs import needs
 
 STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)

@@ -25,7 +25,7 @@ from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError, TargetError
 from harness.target.target import PartitionTruth, Target
 from harness.zookeeper.server import mode_of
-from harness.zookeeper.sessions import close_session, owner_of
+from targets.kafka_family.zookeeper.sessions import close_session, owner_of
 
 _log = logging.getLogger("fencepost.zookeeper_view")
 _log.setLevel(logging.CRITICAL)
