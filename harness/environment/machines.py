@@ -25,7 +25,6 @@ from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.flipping import chosen, count_of
 from harness.environment.needs import needs_of
-from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
 from harness.events import Event
@@ -44,6 +43,7 @@ from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.target import NodeSpec, Target
 from harness.zookeeper.view import RealZooKeeperView
+from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 
 
 class RealMachines:

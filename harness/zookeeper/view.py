@@ -24,8 +24,8 @@ from harness.history.file import History
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError, TargetError
 from harness.target.target import PartitionTruth, Target
-from harness.zookeeper.server import mode_of
 from harness.zookeeper.sessions import close_session, owner_of
+from targets.kafka_family.zookeeper.server import mode_of
 
 _log = logging.getLogger("fencepost.zookeeper_view")
 _log.setLevel(logging.CRITICAL)

@@ -10,7 +10,6 @@ import pytest
 
 from harness.cluster.cluster import Cluster
 from harness.effect import ON_ZOOKEEPER
-from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -19,6 +18,7 @@ from harness.scenario.file import PARTITION, TOPIC
 from harness.zookeeper.view import RealZooKeeperView
 from nemesis import NEMESES
 from targets.broker_target import TARGET
+from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from tests.clusters import running
 from tests.kept import exhaustive
 from tests.needs import needs

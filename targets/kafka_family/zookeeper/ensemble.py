@@ -13,8 +13,8 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.hosts.base import Host
 from harness.model import PreconditionError
-from harness.zookeeper.server import Server, mode_of, sessions_at
 from harness.zookeeper.view import RealZooKeeperView
+from targets.kafka_family.zookeeper.server import Server, mode_of, sessions_at
 
 LEADER: Final = "leader"
 # Within which a client that lost its connection is connected to another server: its retries grow to half a second.
