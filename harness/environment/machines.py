@@ -24,7 +24,6 @@ from harness.cluster.disk_error import DiskError
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.needs import needs_of
-from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
 from harness.events import Event
@@ -44,6 +43,7 @@ from targets.kafka_family.logs.data import DataFolder
 from targets.kafka_family.logs.flipping import chosen, count_of
 from targets.kafka_family.logs.log_end import quick_end
 from targets.kafka_family.logs.scan import scan_in
+from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
 

@@ -21,7 +21,7 @@ from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.launch import Address, Launch, Place
 from harness.packets import Packets
-from harness.zookeeper.server import Server
+from targets.kafka_family.zookeeper.server import Server
 
 
 class Host(Protocol):

@@ -35,8 +35,8 @@ from harness.hosts.site import write_files
 from harness.launch import Address, Launch, Place, Runtime
 from harness.model import FencepostError, UsageError
 from harness.packets import NEEDS
-from harness.zookeeper import server
-from harness.zookeeper.server import Server
+from targets.kafka_family.zookeeper import server
+from targets.kafka_family.zookeeper.server import Server
 
 ZOOKEEPER_PORT: Final = 2181
 PEERS_PORT: Final = 2888

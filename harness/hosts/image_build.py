@@ -29,7 +29,7 @@ from harness.cleanup.state import state_dir
 from harness.hosts import contents
 from harness.hosts.images import DEFAULT_BASE
 from harness.model import UsageError
-from harness.zookeeper.server import find_jars
+from targets.kafka_family.zookeeper.server import find_jars
 
 OWN_BASE: Final = "fencepost-base:bookworm"
 # In a checkout a link to the file at its top, so that an installed package has it too.

@@ -24,8 +24,8 @@ from harness.hosts.site import write_files
 from harness.java import find_java
 from harness.launch import Address, Launch, Place
 from harness.model import UsageError
-from harness.zookeeper import server
-from harness.zookeeper.server import Server
+from targets.kafka_family.zookeeper import server
+from targets.kafka_family.zookeeper.server import Server
 
 LOOPBACK: Final = "127.0.0.1"
 # The project's root, on the PYTHONPATH of nodes.

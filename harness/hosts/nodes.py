@@ -28,7 +28,7 @@ from harness.hosts.trees import exchange
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 from harness.packets import Packets
-from harness.zookeeper import server
+from targets.kafka_family.zookeeper import server
 
 ZOOKEEPER: Final = "zookeeper"
 # What needs nothing of a machine but what each run needs.

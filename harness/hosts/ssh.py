@@ -31,7 +31,7 @@ from harness.hosts.site import TIERS
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, PreconditionError, UsageError
 from harness.packets import Packets
-from harness.zookeeper.server import Server
+from targets.kafka_family.zookeeper.server import Server
 
 # Names the list of machines where no option does.
 VARIABLE: Final = "FENCEPOST_HOSTS"

@@ -10,7 +10,6 @@ import pytest
 
 from harness.cluster.cluster import Cluster
 from harness.effect import ON_ZOOKEEPER
-from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -18,6 +17,7 @@ from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
 from nemesis import NEMESES
 from targets.broker_target import TARGET
+from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import running
 from tests.kept import exhaustive

@@ -24,7 +24,7 @@ from harness.history.file import History
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError, TargetError
 from harness.target.target import PartitionTruth, Target
-from harness.zookeeper.server import mode_of
+from targets.kafka_family.zookeeper.server import mode_of
 from targets.kafka_family.zookeeper.sessions import close_session, owner_of
 
 _log = logging.getLogger("fencepost.zookeeper_view")

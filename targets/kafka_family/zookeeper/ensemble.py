@@ -13,7 +13,7 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.hosts.base import Host
 from harness.model import PreconditionError
-from harness.zookeeper.server import Server, mode_of, sessions_at
+from targets.kafka_family.zookeeper.server import Server, mode_of, sessions_at
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
 LEADER: Final = "leader"
