@@ -30,7 +30,7 @@ from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
 from harness.target.target import NodeSpec, Target
 from harness.zookeeper.sessions import close_session, owner_of
-from targets.broker_target import BrokerTarget
+from targets.broker_target.target import BrokerTarget
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of

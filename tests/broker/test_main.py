@@ -25,7 +25,7 @@ from harness.hosts.ports import PortClaims
 from harness.launch import Address
 from harness.logdir import scan_partition
 from harness.model import PreconditionError
-from targets.broker_target import SETTINGS
+from targets.broker_target.target import SETTINGS
 from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
 from harness.zookeeper.view import RealZooKeeperView
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.clusters import running
 from tests.kept import exhaustive
 from tests.needs import needs

@@ -27,7 +27,7 @@ from harness.zookeeper.view import RealZooKeeperView
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.needs import needs
 
 STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)
