@@ -33,7 +33,7 @@ from harness.ending import Parser, end, seconds, whole_number
 from harness.hosts.local import ROOT
 from harness.model import EXIT_CODES, FencepostError
 from harness.registry import pick
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of

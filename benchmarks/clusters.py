@@ -29,7 +29,7 @@ from harness.hosts.local import LocalHost
 from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
 from harness.target.target import NodeSpec, Target
-from targets.broker_target import BrokerTarget
+from targets.broker_target.target import BrokerTarget
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of

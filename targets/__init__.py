@@ -9,4 +9,4 @@ from __future__ import annotations
 
 from typing import Final
 
-TARGETS: Final[dict[str, str]] = {"broker": "targets.broker_target", "kafka": "targets.kafka.target"}
+TARGETS: Final[dict[str, str]] = {"broker": "targets.broker_target.target", "kafka": "targets.kafka.target"}

@@ -23,7 +23,7 @@ from harness.scenario.file import Step
 from harness.scenario.steps import Inject
 from harness.target.settings import Settings
 from harness.target.target import NodeSpec
-from targets.broker_target import BrokerTarget
+from targets.broker_target.target import BrokerTarget
 from tests.specs import cluster_spec
 
 _numbers = itertools.count()

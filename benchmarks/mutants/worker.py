@@ -46,7 +46,7 @@ def scenarios() -> list[str]:
     from harness.search.random_runs import SIM
     from harness.search.simulated import sim_player, simulate
     from harness.suite.scenario_files import read_scenario
-    from targets.broker_target import TARGET
+    from targets.broker_target.target import TARGET
     from workloads import SCENARIOS
 
     player, red = sim_player(TARGET), []

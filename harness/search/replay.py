@@ -15,7 +15,7 @@ from harness.model import OpType, events_of
 from harness.run.spec import BROKER, RunSpec
 from harness.search.random_runs import SIM
 from harness.search.simulated import play_in_memory, sim_player
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 
 def as_replay(spec: RunSpec) -> RunSpec:

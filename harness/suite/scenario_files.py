@@ -12,7 +12,7 @@ from harness.scenario.variant import Variants
 from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 
 def read_scenario(path: Path) -> schedule.Scenario:

@@ -31,7 +31,7 @@ from harness.target.settings import MessageFormat
 from harness.target.target import Target
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
-from targets.broker_target import BrokerTarget, settings_of
+from targets.broker_target.target import BrokerTarget, settings_of
 from targets.simulator.administrator import Administrator
 from targets.simulator.alterer import Alterer
 from targets.simulator.client import SimClient

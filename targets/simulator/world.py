@@ -18,7 +18,7 @@ from harness.model import OpType, Source
 from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
-from targets.broker_target import SESSION_TIMEOUT_MS, SETTINGS
+from targets.broker_target.target import SESSION_TIMEOUT_MS, SETTINGS
 from targets.simulator.clock import NS_PER_S, Clock
 from targets.simulator.coverage import Coverage
 from targets.simulator.disk import SEGMENT_BYTES, SimDisk

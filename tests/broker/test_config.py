@@ -16,7 +16,7 @@ from targets.broker.core.rules import PROTOCOLS, as_text
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
 from targets.broker.limits import Limits
-from targets.broker_target import SESSION_TIMEOUT_MS, SETTINGS, TARGET
+from targets.broker_target.target import SESSION_TIMEOUT_MS, SETTINGS, TARGET
 
 GOOD: dict[str, Any] = {
     "broker_id": 7,

@@ -24,7 +24,7 @@ from harness.hosts.local import ROOT
 from harness.hosts.ports import PortClaims
 from harness.launch import Address
 from harness.model import PreconditionError
-from targets.broker_target import SETTINGS
+from targets.broker_target.target import SETTINGS
 from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 from targets.kafka_family.logs.scan import scan_partition
 

@@ -7,7 +7,7 @@ import pytest
 from harness.limits import CONDITION_WAIT_S_MAX
 from harness.model import UsageError
 from harness.target.settings import MessageFormat, Settings, read_settings
-from targets.broker_target import SETTINGS, settings_of
+from targets.broker_target.target import SETTINGS, settings_of
 
 
 def test_nothing_said_is_as_in_kafka() -> None:

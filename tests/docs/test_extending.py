@@ -23,7 +23,7 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.variant import Variant, Variants
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
 from tests.checkers.golden import ops_of
 

@@ -21,7 +21,7 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run
 from harness.scenario.variant import Variant
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
 

@@ -16,7 +16,7 @@ from harness.environment.clocks import NodesClocks, asked
 from harness.model import PreconditionError
 from harness.scenario.file import Step
 from harness.scenario.steps import Inject
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.specs import cluster_spec
 
 IDS = {"A": 1, "B": 2, "C": 3}

@@ -11,7 +11,7 @@ import pytest
 
 from harness.environment.machines import RealMachines
 from harness.model import PreconditionError
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.specs import cluster_spec
 from tests.targets.kafka_family.logs.build import batch
 

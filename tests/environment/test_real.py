@@ -20,7 +20,7 @@ from harness.registry import load
 from harness.run.environment import MakeEnvironment
 from harness.run.spec import RunSpec
 from harness.scenario.file import Step
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.scenario.words import step
 from tests.specs import cluster_spec
 

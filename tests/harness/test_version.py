@@ -15,7 +15,7 @@ from harness.cli.main import main
 from harness.events.runner import Setup
 from harness.model import Op, OpType
 from harness.run.player import setup_event
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.needs import needs
 from tests.specs import cluster_spec
 

@@ -13,7 +13,7 @@ from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 _FILE = """\
 title    A test

@@ -24,7 +24,7 @@ from harness.scenario.variant import Variant
 from harness.workload.lives import KILLED
 from harness.workload.plan import Clients, ConsumerPlan, Library, Place, ProducerPlan
 from nemesis import NEMESES, client_crash
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.nemesis.every_fault import pretending
 from tests.nemesis.simulated import played as simulated
 from tests.nemesis.simulated import refused, spec_of

@@ -21,7 +21,7 @@ from harness.model import UsageError
 from harness.scenario.file import TOPIC
 from harness.suite.environments import require_abilities
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.clusters import running
 from tests.hosts.sshds import servers, write_list
 from tests.kept import exhaustive

@@ -27,7 +27,7 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import draw
 from harness.scenario.variant import Variant
 from nemesis import NEMESES, kill, restart
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
 
 SEED = 3

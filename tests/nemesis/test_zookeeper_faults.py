@@ -16,7 +16,7 @@ from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import running

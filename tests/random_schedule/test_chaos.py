@@ -20,7 +20,7 @@ from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from harness.workload.plan import NO_CLIENTS
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 
 def drawn(seed: int, *names: str, seconds: float = 60.0, timing: Timing = VIRTUAL) -> Scenario:

@@ -25,7 +25,7 @@ from harness.scenario.variant import Variant
 from nemesis import NEMESES
 from targets.broker.core.events import Effect, Event, Received
 from targets.broker.core.messages import ProduceRequest
-from targets.broker_target import TARGET, settings_of
+from targets.broker_target.target import TARGET, settings_of
 from targets.simulator.client import SimClient
 from targets.simulator.environment import cluster_of
 from targets.simulator.world import World

@@ -32,7 +32,7 @@ from harness.run.store import create_suite
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
 
 STEPS = """\

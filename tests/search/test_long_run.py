@@ -22,7 +22,7 @@ from harness.search.random_runs import RandomRuns
 from harness.search.real_runs import open_players, play_real
 from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.needs import needs
 
 POOR = cast(

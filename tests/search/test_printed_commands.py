@@ -22,7 +22,7 @@ from harness.search.long_run import again_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.shrink.subject import Subject
 from harness.suite.options import Options
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.package import sources
 
 SEED = 7

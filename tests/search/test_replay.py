@@ -12,7 +12,7 @@ from harness.model import Kind, OpType, Verdict, events_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.replay import as_replay
 from harness.search.simulated import play_in_memory, sim_player
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 # A seed that skips steps, and whose run proves something all the same.
 SKIPS = 2

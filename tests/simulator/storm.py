@@ -12,7 +12,7 @@ from typing import Final
 
 from harness.fabric.core.rules import ZOOKEEPER, Hold
 from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, ZkDone, broker_path
-from targets.broker_target import SETTINGS
+from targets.broker_target.target import SETTINGS
 from targets.simulator.client import SimClient
 from targets.simulator.trace import Detail, Trace
 from targets.simulator.world import Randomness, World

@@ -21,7 +21,7 @@ from harness.target.settings import MessageFormat, Settings
 from harness.target.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.simulator import environment as module
 from targets.simulator.environment import SimEnvironment, make_environment
 from tests.specs import cluster_spec

@@ -29,7 +29,7 @@ from targets.broker.core.zookeeper import (
     encode_config,
     topic_path,
 )
-from targets.broker_target import SETTINGS
+from targets.broker_target.target import SETTINGS
 from targets.simulator.caller import Caller, Outcome
 from targets.simulator.client import SimClient
 from targets.simulator.clock import NS_PER_MS, NS_PER_S

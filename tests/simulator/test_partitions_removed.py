@@ -17,7 +17,7 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 HEAD = """title    T
 source   S

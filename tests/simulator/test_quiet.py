@@ -12,7 +12,7 @@ from harness.search.simulated import sim_player, simulate
 from targets.broker.core import quiet, round_answers
 from targets.broker.core.messages import FetchRequest
 from targets.broker.core.state import Core
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.simulator.trace import Detail, Trace
 from tests.kept import keep
 

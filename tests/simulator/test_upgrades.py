@@ -21,7 +21,7 @@ from nemesis import NEMESES
 from targets.broker.core import fetches, leader, questions
 from targets.broker.core.messages import ErrorCode
 from targets.broker.core.state import Replica
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.nemesis.simulated import played
 from workloads import SCENARIOS
 

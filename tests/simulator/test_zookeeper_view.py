@@ -8,7 +8,7 @@ from harness.cluster.interfaces import ZooKeeperView
 from harness.model import OpType, PreconditionError, Source
 from harness.target.target import PartitionTruth
 from targets.broker.core.zookeeper import CONTROLLER, broker_path
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.simulator.world import World
 from targets.simulator.zookeeper_view import SimZooKeeperView
 from tests.simulator.worlds import TOPIC, WAIT_S, Ops, boot, cluster, registered, state

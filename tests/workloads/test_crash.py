@@ -21,7 +21,7 @@ from harness.search.random_runs import NO_SOCKETS, RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from harness.workload.lives import KILLED
 from harness.workload.plan import Clients, Library
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.kept import exhaustive
 from tests.targets.kafka_family.clients.test_lives import Kills
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played

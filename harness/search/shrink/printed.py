@@ -18,7 +18,7 @@ from harness.search.shrink.steady import RUNS
 from harness.search.shrink.subject import Subject
 from harness.target.settings import Settings
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 _SETTINGS: Final = "settings "
 

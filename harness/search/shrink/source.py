@@ -19,7 +19,7 @@ from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 HISTORY: Final = "history.jsonl"
 PROTOCOL: Final = "kip380"

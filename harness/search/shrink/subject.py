@@ -24,7 +24,7 @@ from harness.search.shrink.signature import Outcome, Signature, outcome_of
 from harness.search.simulated import play_in_memory, sim_player
 from harness.target.target import Target
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

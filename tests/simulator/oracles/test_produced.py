@@ -9,7 +9,7 @@ import pytest
 
 from targets.broker.core import leader
 from targets.broker.core.messages import ProducePartition, ProduceRequest, TopicPartition
-from targets.broker_target import SETTINGS
+from targets.broker_target.target import SETTINGS
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.records import make_batch

@@ -26,7 +26,7 @@ from harness.model import HistoryError, OpType, PreconditionError
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.needs import needs
 
