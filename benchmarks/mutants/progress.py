@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -11,6 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.mutants.found import Found, Outcome
 from benchmarks.mutants.search import Gauntlet
 from benchmarks.mutants.tables import line
+
+# The start of a mutant's process takes as long as so many seeds.
+START_SEEDS: Final = 6
 
 
 class GauntletProgress:
@@ -48,7 +52,7 @@ class GauntletProgress:
     def end(self, found: Found) -> None:
         """Show what became of a mutant."""
         self._count(found)
-        self._seeds_done += found.played
+        self._seeds_done += START_SEEDS + found.played
         so_far = f"{self._found} found, {self._missed} not{self._to_go()}"
         self._console.print(
             f"{self._found + self._missed}/{self._all} {line(found)} [{so_far}]",
@@ -68,7 +72,7 @@ class GauntletProgress:
 
     def _to_go(self) -> str:
         """Return how long it takes if the seeds to come take as long as those so far."""
-        seeds = sum(map(self._gauntlet.expected_seeds, self._waiting))
+        seeds = sum(START_SEEDS + self._gauntlet.expected_seeds(name) for name in self._waiting)
         if not self._waiting or not self._seeds_done:
             return ""
         minutes = (time.monotonic() - self._began) / self._seeds_done * seeds / 60
