@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.mutants.found import Found, Outcome
 from benchmarks.mutants.mutant import Category, Mutant
-from benchmarks.mutants.search import Found, Outcome
+
+TOTALS: Final = ("class", "found", "all", "equivalent or unreachable", "crashed or too long")
 
 
 def line(found: Found) -> str:
@@ -61,14 +64,19 @@ def print_tables(mutants: Sequence[Mutant], found: Mapping[str, Found], console:
         )
     console.print(each)
     table = Table(title="totals", title_justify="left")
-    for name in ("class", "found", "all", "equivalent or unreachable", "crashed or too long"):
+    for name in TOTALS:
         table.add_column(name, justify="left" if name == "class" else "right")
     for row in totals(mutants, found):
         table.add_row(*map(str, row))
     console.print(table)
     for mutant in mutants:
         if found[mutant.name].outcome is Outcome.SURVIVED:
-            reasons = {"equivalent": mutant.equivalent, "unreachable": mutant.unreachable}
-            why = "".join(f" ({name}: {reason})" for name, reason in reasons.items() if reason)
-            text = f"survived: {mutant.name}: {mutant.sentence}{why}"
+            why = reasons(mutant)
+            text = f"survived: {mutant.name}: {mutant.sentence}{f' ({why})' if why else ''}"
             console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def reasons(mutant: Mutant) -> str:
+    """Return why a mutant need not be found, "" if it must."""
+    why = {"equivalent": mutant.equivalent, "unreachable": mutant.unreachable}
+    return "; ".join(f"{name}: {reason}" for name, reason in why.items() if reason)

@@ -1,14 +1,19 @@
 """
-Search one mutant, or the core as it is: `python -m benchmarks.mutants.worker NAME FIRST COUNT SCENARIOS`.
+Search one mutant, or the core as it is: `python -m benchmarks.mutants.worker SECONDS`.
 
-It prints one JSON object a line: the seed that begins, and at last what was found. The core is imported only after
-the mutant is installed, hence the imports within functions.
+What it searches is one line of JSON on its standard input, which then stays open for as long as somebody wants to
+know. It prints one JSON object a line: the seed that begins, and at last what was found. The core is imported only
+after the mutant is installed, hence the imports within functions.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import resource
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -20,7 +25,7 @@ PROTOCOL: Final = "kip380"
 UNCHANGED: Final = "-"
 
 
-def search(seeds: range) -> dict[str, Any]:
+def search(seeds: Sequence[int]) -> dict[str, Any]:
     """Play the seeds as `fencepost run --host sim` does, up to the first finding; return it as JSON data."""
     from harness.model import Verdict
     from harness.search.random_runs import SIM, RandomRuns
@@ -71,13 +76,30 @@ def _say(line: dict[str, Any]) -> None:
     print(json.dumps(line), flush=True)
 
 
+def limit(seconds: int) -> None:
+    """Let the kernel end this process, by SIGXCPU, after so much processor time; it leaves no core dump."""
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end_with_the_asker() -> None:
+    """End this process when its standard input closes, as its asker was killed, even while a mutant loops."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(1)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Install the mutant, search, and print what was found."""
-    name, first, count, with_scenarios = arguments
-    if name != UNCHANGED:
-        install(MUTANTS[name])
-    found = search(range(int(first), int(first) + int(count)))
-    _say({**found, "scenarios": scenarios() if with_scenarios == "yes" else []})
+    limit(int(arguments[0]))
+    asked = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    if asked["name"] != UNCHANGED:
+        install(MUTANTS[asked["name"]])
+    found = search(asked["seeds"])
+    red = scenarios() if asked["scenarios"] else []
+    _say({**found, "scenarios": red, "cpu_s": round(time.process_time(), 2)})
     return 0
 
 

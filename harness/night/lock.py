@@ -1,4 +1,4 @@
-"""One night at a time on the same results: a second one is refused in one line, and a killed one holds nothing."""
+"""One night or other work at a time in a folder: a second one is refused in a line, a killed one holds nothing."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ LOCK: Final = "lock"
 
 
 @contextmanager
-def alone(nights: Path) -> Iterator[None]:
+def alone(folder: Path, work: str = "night", option: str = "--results") -> Iterator[None]:
     """
-    Hold the lock of a folder of nights during the block; the kernel gives it back when the process ends, however.
+    Hold the lock of a folder during the block; the kernel gives it back when the process ends, however.
+
+    Args:
+        folder: is made if it is missing.
+        option: names another folder.
 
     Raises:
         UsageError: another process holds it, or the folder cannot be written.
     """
     try:
-        nights.mkdir(parents=True, exist_ok=True)
-        handle = os.open(nights / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise UsageError(
-            f"results folder {nights}: {error.strerror}; expected a folder that can be written; "
-            "name another (--results)"
+            f"results folder {folder}: {error.strerror}; expected a folder that can be written; "
+            f"name another ({option})"
         ) from error
     try:
         try:
@@ -36,8 +40,8 @@ def alone(nights: Path) -> Iterator[None]:
         except BlockingIOError as error:
             who = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
             raise UsageError(
-                f"{nights}: another night is at work there, process {who}; expected one at a time; wait "
-                "for its end, or name other results (--results)"
+                f"{folder}: another {work} is at work there, process {who}; expected one at a time; wait "
+                f"for its end, or name another folder ({option})"
             ) from error
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)

@@ -12,12 +12,12 @@ kill is dropped, and its seed is played again. Verdicts are not stored: they fol
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from harness.durable_lines import append_line, read_lines
 from harness.model import UsageError
 from harness.run.store import Run, SuiteDir, unique_folder
 
@@ -85,23 +85,13 @@ class PairingProgress:
     def add(self, played: PlayedSeed) -> None:
         """Record that a seed was played; the line is on disk when this returns."""
         self.played[played.side, played.seed] = played
-        with (self.folder / LINES).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(played), separators=(",", ":")) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.folder / LINES, asdict(played))
 
     def run_of(self, played: PlayedSeed) -> Run:
         """Return the seed's run."""
         return Run(path=self.folder / played.run)
 
     def _read(self) -> None:
-        path = self.folder / LINES
-        if not path.exists():
-            return
-        text = path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):
-            os.truncate(path, len(whole))
-        for line in whole.decode("utf-8").splitlines():
-            played = PlayedSeed(**json.loads(line))
+        for line in read_lines(self.folder / LINES):
+            played = PlayedSeed(**line)
             self.played[played.side, played.seed] = played
