@@ -9,10 +9,11 @@ from harness.environment import ENVIRONMENTS
 from harness.hosts import HOSTS
 from nemesis import NEMESES
 from targets import TARGETS
+from targets.kafka_family.clients.part import CLIENTS
 from tests import tidy, tidy_docs
 from tests.needs import needs
 from tests.tidy import Tree
-from workloads import CLIENTS, WORKLOADS
+from workloads import WORKLOADS
 
 # The page that has a line for each plug-in of a table. Scenarios are data: other tests check that each file is on
 # its page (tests/cli/test_pages.py) and is played (tests/suite/test_simulated.py).

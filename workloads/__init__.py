@@ -1,5 +1,5 @@
 """
-Workloads: one file and one line for each, and for each client library. Scenarios are data, below scenarios/.
+Workloads: one file and one line for each. Scenarios are data, below scenarios/.
 """
 
 from __future__ import annotations
@@ -19,10 +19,5 @@ WORKLOADS: Final[dict[str, Definition]] = {
     "topics": topics.WORKLOAD,
     "idempotent": idempotent.WORKLOAD,
     "upgrade": upgrade.WORKLOAD,
-}
-# Name of the library that a run's client stands on -> its module, which has a CLIENT and is imported on demand.
-CLIENTS: Final[dict[str, str]] = {
-    "raw": "targets.kafka_family.clients.raw",
-    "librdkafka": "targets.kafka_family.clients.librdkafka",
 }
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -21,7 +21,7 @@ Work: TypeAlias = Callable[[threading.Event], None]
 
 class Threads:
     """
-    A workload at work, as harness.cluster.client.Workload describes; its threads start at once.
+    A workload at work, as harness.target.clients.Workload describes; its threads start at once.
 
     Args:
         producers, consumers: a client's name -> its work.
@@ -53,7 +53,7 @@ class Threads:
         self._leave.set()
 
     def crash(self) -> str:
-        """Kill the process of the client that was killed least often; see harness.cluster.client.Workload."""
+        """Kill the process of the client that was killed least often; see harness.target.clients.Workload."""
         return next_to_crash(self._mortals).crash()
 
     @property

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from harness import limits
-from harness.cluster import probe
 from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
-from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
 from harness.cluster.last_words import explained
@@ -29,6 +27,7 @@ from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logs.replica import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
+from harness.target.clients import Workload
 from harness.target.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.workload.plan import ChurnPlan, Place
 
@@ -180,7 +179,7 @@ class Cluster:
         self._await_alive(name, lambda: self.zookeeper_view.registered(name) not in (0, old), "registered anew")
         # A broker may register before it listens; of one that clients do not reach nobody can tell.
         if name in self.addresses and name not in self.in_force.nodes(UNREACHED):
-            self._await_alive(name, lambda: probe.serves(self.addresses[name]), "serving")
+            self._await_alive(name, lambda: self.target.clients.serves(self.addresses[name]), "serving")
         session = self.zookeeper_view.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
         return f"registered in session 0x{session:x}{before}"

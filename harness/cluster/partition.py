@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from harness.cluster import probe
 from harness.cluster.interfaces import Machines, ZooKeeperView
 from harness.events import (
     Append,
@@ -134,7 +133,7 @@ class Partition:
         """
         if self.target.emits_events():
             return self.reported_epoch(name) == epoch
-        return name not in self.addresses or probe.leads(self.addresses[name], *self.place)
+        return name not in self.addresses or self.target.clients.leads(self.addresses[name], *self.place)
 
     def note(self, name: str, event: Event) -> None:
         """Track a node's role by an event of its own, or by what the wire and its printed lines show."""

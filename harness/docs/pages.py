@@ -38,7 +38,8 @@ from harness.model import EXIT_CODES, EXIT_OF_VERDICT, Verdict
 from harness.report.table import render_table
 from harness.run.suite import Suite
 from targets import TARGETS
-from workloads import CLIENTS, WORKLOADS
+from targets.kafka_family.clients.part import CLIENTS
+from workloads import WORKLOADS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PICTURE: Final = "docs/images/table.svg"

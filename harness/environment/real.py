@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from harness.ability import Ability
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
 from harness.environment.needs import needs_of
@@ -19,11 +18,11 @@ from harness.hosts.base import Host
 from harness.launch import Address
 from harness.model import UsageError
 from harness.random_schedule.timing import REAL, Timing
-from harness.registry import load, pick
+from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.target.clients import Client
 from harness.target.target import Target
-from workloads import CLIENTS
 
 # The servers of ZooKeeper that a run needs for itself alone, for a fault that needs one of these.
 SERVERS: Final[Mapping[Ability, int]] = {Ability.OWN_ZOOKEEPER: 1, Ability.ENSEMBLE: 3}
@@ -37,7 +36,7 @@ class RealEnvironment:
 
     Args:
         zookeeper: A running ZooKeeper; None: `open` starts one.
-        client: A name of workloads.CLIENTS; None: the target's choice.
+        client: The name of one of the target's clients; None: the target's choice.
     """
 
     def __init__(
@@ -97,13 +96,14 @@ class RealEnvironment:
 
     def make_client(self, cluster: Cluster) -> Client:
         """Return a client over the network."""
-        name = self._client or self._target.client(cluster.rules)
-        make = load("client", CLIENTS, name, "CLIENT")
+        clients = self._target.clients
         assert isinstance(cluster.host, RealMachines), "expected a cluster that this environment opened"
-        made: Client = make(
-            history=cluster.history, bootstrap=cluster.clients_addresses, ledger=cluster.host.ledger
+        return clients.make(
+            self._client or clients.own(cluster.rules),
+            history=cluster.history,
+            bootstrap=cluster.clients_addresses,
+            ledger=cluster.host.ledger,
         )
-        return made
 
     def record_evidence(self, cluster: Cluster) -> None:
         """Do nothing: real nodes have no oracles."""

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Final
 
 from harness import events
-from harness.cluster.client import Underway
 from harness.cluster.partition import Partition
 from harness.effect import Effect
 from harness.keys import keyed
@@ -27,6 +26,7 @@ from harness.random_schedule.timing import ELECTION_MS, VIRTUAL, Timing
 from harness.scenario.file import Scenario, Step
 from harness.scenario.runner import Play
 from harness.scenario.steps import MEANWHILE, Act, Inject, Pass, Produce
+from harness.target.clients import Underway
 from harness.workload.plan import ACKS_ALL
 
 # Long enough for what is still under way: an election that was asked for, a produce that is sent again.

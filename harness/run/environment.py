@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.ability import Ability
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.history.file import History
 from harness.random_schedule.timing import Timing
 from harness.run.spec import RunSpec
+from harness.target.clients import Client
 from harness.target.target import Target
 
 

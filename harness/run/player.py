@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness import events
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster, RunCancelled
 from harness.cluster.fault import Fault
 from harness.events import Healed, RunnerNote, Setup
@@ -30,6 +29,7 @@ from harness.scenario.runner import Play
 from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
 from harness.tables.following import Following
+from harness.target.clients import Client
 from harness.target.target import DELETES, LATER
 from harness.version import version
 

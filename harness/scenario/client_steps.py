@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Final
 
 from harness import limits
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.events import RemovePartitions
 from harness.model import OpType, PreconditionError
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.steps import Add, ChangeFormat, ClientAct, Delete, Read, Remove
+from harness.target.clients import Client
 from harness.target.settings import FORMAT_SETTING, FORMAT_VERSIONS
 from harness.workload.plan import Place
 

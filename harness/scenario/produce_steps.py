@@ -9,11 +9,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from harness.cluster.client import Client, Underway
 from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError, UsageError
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.steps import MEANWHILE, REFUSED, Produce
+from harness.target.clients import Client, Underway
 
 
 class Produces:

@@ -19,7 +19,6 @@ from functools import partial
 
 from harness import events, limits
 from harness.ability import Ability
-from harness.cluster.client import Client, Workload
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.cluster.in_force import FaultInForce
@@ -42,6 +41,7 @@ from harness.scenario.recent_events import RecentEvents
 from harness.scenario.relief import await_relieved
 from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass, Produce, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
+from harness.target.clients import Client, Workload
 
 _log = logging.getLogger(__name__)
 

@@ -29,7 +29,6 @@ from harness.target.target import Target
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
-from targets.kafka_family.clients.libraries import impossible, lacking
 from workloads import WORKLOADS
 from workloads.definition import Definition
 
@@ -189,7 +188,7 @@ class RandomRuns:
         workload = _workload(self.workload)
         clients = workload.clients((), seed=seed)
         if self.host != SIM:
-            return lacking(clients)
+            return self.load_target().clients.lacking(clients)
         return (
             {}
             if workload.of_libraries
@@ -209,7 +208,8 @@ class RandomRuns:
             rest = workload.without(left_out)
             missing = {} if rest.producers or rest.consumers else left_out
         else:
-            missing = lacking(read_scenario(self.schedule).clients) if self.schedule else {}
+            named = read_scenario(self.schedule).clients if self.schedule else NO_CLIENTS
+            missing = self.load_target().clients.lacking(named)
         return "; ".join(f"client {library}: {why}" for library, why in missing.items())
 
     def _refuse(self, clients: Clients) -> None:
@@ -217,13 +217,13 @@ class RandomRuns:
         if self.host == SIM:
             clients.require_simulable()
             return
-        own = Library(self.load_target().client(self.rules))
-        for why in impossible(clients, own):
+        of_target = self.load_target().clients
+        for why in of_target.impossible(clients, of_target.own(self.rules)):
             raise UsageError(f"host {self.host}, target {self.name}: {why}")
 
     def _refuse_lacking(self, clients: Clients) -> None:
         """Raise UsageError if a schedule names a library that this machine cannot have."""
-        for library, why in lacking(clients).items():
+        for library, why in self.load_target().clients.lacking(clients).items():
             raise UsageError(f"host {self.host}: client {library}: {why}")
 
     def _profile(self) -> Profile:

@@ -66,7 +66,7 @@ def open_players(
     """
     first = next(iter(runs.values()))
     make_host = partial(pick("host", HOSTS, first.host), ports=ports, machines=first.machines)
-    client = first.load_target().client(first.rules)
+    client = first.load_target().clients.own(first.rules)
     players: dict[str, Player] = {}
     with ExitStack() as stack:
         zookeeper: Address | None = None

@@ -14,9 +14,7 @@ from harness.run.failure import reason_of
 from harness.run.spec import RunSpec
 from harness.suite.interrupts import INTERRUPTS, apart
 from harness.target.target import Target
-from harness.workload.plan import Library
 from targets import TARGETS
-from targets.kafka_family.clients.libraries import require_installed
 
 
 def open_environment(environment: Environment, folder: Path) -> None:
@@ -51,7 +49,7 @@ def require_clients(specs: Iterable[RunSpec]) -> None:
     """Raise UsageError if the library of a run's own client is not installed; asked before anything is opened."""
     for spec in specs:
         target: Target = load("target", TARGETS, spec.target, "TARGET")
-        require_installed(Library(target.client(spec.rules)))
+        target.clients.require(target.clients.own(spec.rules))
 
 
 @contextmanager

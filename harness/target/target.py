@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from harness.events import MetadataState
 from harness.launch import Address, Launch, Place
+from harness.target.clients import TargetClients
 from harness.target.settings import Settings
 
 # A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
@@ -113,6 +114,10 @@ class Target(Protocol):
 
     name: str
 
+    @property
+    def clients(self) -> TargetClients:
+        """Its clients, and what a node says of itself."""
+
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""
 
@@ -188,6 +193,3 @@ class Target(Protocol):
             The wall clock, in nanoseconds since 1970, and the monotonic clock, in nanoseconds since any moment of
             the process's life or before; both read by the node's own process at the same moment.
         """
-
-    def client(self, rules: Mapping[str, str]) -> str:
-        """Return the name of the default client in workloads/ for this target."""

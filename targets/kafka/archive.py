@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Final
 
 from harness.cleanup.process import until
-from harness.cluster import probe
 from harness.cluster.last_words import explained
 from harness.hosts.base import Host
 from harness.java import Java
@@ -27,6 +26,7 @@ from harness.target.target import NodeSpec
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, SERVER, command_line, server_properties
 from targets.kafka.releases import Entry, Release
+from targets.kafka_family.clients import probe
 
 FOLDER: Final = "archives"
 # A start and a stop on a busy machine, with the archive written in between.

@@ -33,6 +33,7 @@ from targets.kafka import archive, elections, printed
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
 from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
+from targets.kafka_family.clients.part import KafkaClients
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
@@ -44,6 +45,7 @@ class KafkaTarget:
     """The target `kafka`; see harness/target/target.py for every call."""
 
     name = "kafka"
+    clients = KafkaClients(has_batches=lambda rules: version(entry_of(rules).release.speaks) >= BATCHES_SINCE)
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""
@@ -143,10 +145,6 @@ class KafkaTarget:
     def clocks(self, line: str) -> tuple[int, int] | None:
         """Return the clocks of the stop for a dump of all threads, which a SIGQUIT causes."""
         return printed.clocks(line)
-
-    def client(self, rules: Mapping[str, str]) -> str:
-        """Return `raw` if the release knows record batches (0.11 on), else `librdkafka` for message sets."""
-        return "raw" if version(entry_of(rules).release.speaks) >= BATCHES_SINCE else "librdkafka"
 
 
 def _rules(entry: Entry, *, changed: bool = False) -> dict[str, str]:

@@ -16,7 +16,6 @@ from typing import Any
 
 from harness import events
 from harness.ability import Ability
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.events import Event
 from harness.events.codec import encode, key_of
@@ -27,6 +26,7 @@ from harness.random_schedule.timing import VIRTUAL, Timing
 from harness.random_schedule.upgrades import OLDEST
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.target.clients import Client
 from harness.target.settings import MessageFormat
 from harness.target.target import Target
 from targets.broker.core.messages import TopicPartition

@@ -1,4 +1,4 @@
-"""A workload's clients in a simulated world; see harness.cluster.client.Workload for every call."""
+"""A workload's clients in a simulated world; see harness.target.clients.Workload for every call."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SimWorkload:
             churner.stopping = True
 
     def crash(self) -> str:
-        """Kill the process of the client that was killed least often; see harness.cluster.client.Workload."""
+        """Kill the process of the client that was killed least often; see harness.target.clients.Workload."""
         return next_to_crash(self._mortals).crash()
 
     @property

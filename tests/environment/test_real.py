@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
@@ -44,12 +43,6 @@ def test_cluster_before_the_environment_is_open_is_refused_and_its_history_close
         environment.open_cluster(cluster_spec(TARGET, "hw", {}, []), tmp_path, history)
     with pytest.raises(HistoryError):
         history.record("runner", OpType.INFO, Done())
-
-
-def test_unknown_client_is_refused(tmp_path: Path) -> None:
-    environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, client="telnet")
-    with pytest.raises(UsageError, match="unknown client 'telnet': expected one of"):
-        environment.make_client(cast(Any, None))
 
 
 def test_run_gets_servers_and_links_of_its_own_only_for_faults_that_need_them() -> None:

@@ -141,7 +141,7 @@ class Lodging:
         found: list[EpochAnswer] = []
         with socket.create_connection((host, int(port)), limits.CLIENT_OPERATION_S_MAX) as connection:
             for number, epoch in enumerate(epochs):
-                connection.sendall(_question(version, number, epoch))
+                connection.sendall(epoch_question(version, number, epoch))
                 with connection.makefile("rb") as stream:
                     (size,) = struct.unpack(">i", stream.read(4))
                     answers, _ = epoch_answers(stream.read(size), 4, version)
@@ -184,7 +184,7 @@ def lodging(
         cluster.close()
 
 
-def _question(version: int, correlation: int, epoch: int) -> bytes:
+def epoch_question(version: int, correlation: int, epoch: int) -> bytes:
     """Return OffsetForLeaderEpoch v0 to v3 for the partition; the current leader epoch is unknown (-1)."""
     replica = struct.pack(">i", -2) if version >= 3 else b""
     current = struct.pack(">i", -1) if version >= 2 else b""

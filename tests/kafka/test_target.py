@@ -62,7 +62,7 @@ def test_rules_take_a_property_and_what_it_models_follows() -> None:
     ("name", "client"), [("0.10.2.2", "librdkafka"), ("0.11.0.3", "raw"), ("3.9.1@0.10.2", "raw")]
 )
 def test_client_is_one_that_the_release_understands(name: str, client: str) -> None:
-    assert client == TARGET.client(TARGET.rules(name, []))
+    assert client == TARGET.clients.own(TARGET.rules(name, []))
 
 
 @pytest.mark.parametrize("change", ["truncate_to", "x=1", "a.b=1\nc.d=2", "Log.dirs=x"])

@@ -8,13 +8,13 @@ from threading import Event
 
 import pytest
 
-from harness.cluster import probe
 from harness.effect import Effect
 from harness.events import Produce
 from harness.fabric.core.rules import ANY, CLIENTS, link_matches
 from harness.launch import Address
 from harness.model import OpType, Verdict, events_of
 from harness.scenario.file import TOPIC
+from targets.kafka_family.clients import probe
 from tests.clusters import running
 from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, inject, produce, roles
 from tests.nemesis.simulated import played, refused, seen

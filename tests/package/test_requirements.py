@@ -27,7 +27,7 @@ GATES = {
     },
     "ssh": {"harness.hosts"},
     # The tables of clients; targets.kafka_family.clients.libraries asks for both.
-    "kafka": {"workloads", "targets.kafka_family.clients.libraries"},
+    "kafka": {"targets.kafka_family.clients.part", "targets.kafka_family.clients.libraries"},
     # Its program, which harness.hosts.faulty starts after it has asked.
     "fuse": {"harness.hosts.faultfs"},
     # Java's own files; harness.java says what is missing.

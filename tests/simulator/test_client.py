@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.cluster.client import Client
 from harness.model import OpType, PreconditionError
+from harness.target.clients import Client
 from targets.broker.core.messages import ProduceRequest, TopicPartition
 from targets.broker.core.zookeeper import (
     CONTROLLER,

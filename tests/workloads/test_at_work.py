@@ -14,7 +14,6 @@ import pytest
 from checkers.judge import judge
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.environment.real import RealEnvironment
 from harness.events import Poll, Produce, Read, Setup
@@ -29,6 +28,7 @@ from harness.run.spec import RunSpec
 from harness.run.store import create_suite
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
+from harness.target.clients import Client
 from harness.target.target import Target
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
 from harness.workload.text import line_of

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from harness.cleanup.process import identity_of
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.environment.real import RealEnvironment
 from harness.events import ClientKilled, ClientStarted, Poll, Produce
@@ -19,6 +18,7 @@ from harness.launch import Address
 from harness.model import Op, OpType, UsageError, Verdict, events_of
 from harness.search.random_runs import NO_SOCKETS, RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
+from harness.target.clients import Client
 from harness.workload.lives import KILLED
 from harness.workload.plan import Clients, Library
 from targets.broker_target.target import TARGET

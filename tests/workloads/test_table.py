@@ -1,4 +1,4 @@
-"""The tables of clients and scenarios."""
+"""The scenarios."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.registry import load
 from harness.scenario.file import draw
 from harness.suite.scenario_files import read_scenario
-from workloads import CLIENTS, SCENARIOS
-
-
-def test_clients_are_known_by_the_library_they_stand_on() -> None:
-    for name, module in CLIENTS.items():
-        made = load("client", CLIENTS, name, "CLIENT")
-        assert f"targets.kafka_family.clients.{name}" == module == made.__module__
+from workloads import SCENARIOS
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)

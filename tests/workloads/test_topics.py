@@ -10,7 +10,6 @@ import pytest
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.environment.real import RealEnvironment
 from harness.events import CreateTopic, DeleteTopic, Produce, Setup
@@ -20,6 +19,7 @@ from harness.model import Op, OpType, UsageError, events_of
 from harness.registry import load
 from harness.run.player import setup_event
 from harness.search.random_runs import RandomRuns
+from harness.target.clients import Client
 from harness.target.target import Target
 from harness.workload.plan import Clients
 from targets import TARGETS

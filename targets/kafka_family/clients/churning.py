@@ -17,8 +17,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from kio.schema.errors import ErrorCode
-
 from harness.clients.events import Recorder
 from harness.events import CreateTopic, DeleteTopic
 from harness.model import OpType
@@ -29,6 +27,7 @@ from targets.kafka_family.clients.connection import NoAnswer, NotSent, left
 from targets.kafka_family.clients.network import BACKOFF_S, METADATA_S_MAX
 from targets.kafka_family.clients.outcomes import outcome_without
 from targets.kafka_family.clients.producing import BROKERS_SHARE, Producer
+from targets.kafka_family.wire.errors import ErrorCode
 
 _Event: TypeAlias = CreateTopic | DeleteTopic
 
@@ -106,12 +105,12 @@ class Churner:
                 left(deadline),
                 lambda connection: topics.delete(connection, event.topic, left(deadline) * BROKERS_SHARE),
             )
-        if answer.error is ErrorCode.none:
+        if answer.error is ErrorCode.NONE:
             return OpType.OK, ""
-        if answer.error is ErrorCode.not_controller:
+        if answer.error is ErrorCode.NOT_CONTROLLER:
             self._controller = ""
         type_ = OpType.INFO if answer.error in topics.DOUBTFUL else OpType.FAIL
-        return type_, f"{answer.error.name.upper()} {answer.text}".strip()
+        return type_, f"{answer.error.name} {answer.text}".strip()
 
     def _find(self, event: _Event, deadline: float, leave: threading.Event) -> str:
         """

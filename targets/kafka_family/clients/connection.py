@@ -8,19 +8,15 @@ The errors say whether a request can have had an effect: NotSent says no, NoAnsw
 
 from __future__ import annotations
 
-import io
 import socket
 import struct
 import time
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
-
 from harness.model import FencepostError
-from targets.broker.wire.bounds import check_items
-from targets.broker.wire.scalars import WireError, unlimited
+from targets.kafka_family.wire.frames import Unreadable
+from targets.kafka_family.wire.requests import Question
 
 T = TypeVar("T")
 
@@ -87,52 +83,34 @@ class Connection:
             return True
         return True
 
-    def send(self, request: Any) -> None:
+    def send(self, question: Question[Any]) -> None:
         """
-        Send a request, one of kio's entities.
+        Send a request, without waiting for its answer.
 
         Raises:
             NoAnswer: it was not sent whole.
         """
         self._correlation_id += 1
-        kind = type(request)
-        header = kind.__header_schema__(
-            request_api_key=kind.__api_key__,
-            request_api_version=kind.__version__,
-            correlation_id=self._correlation_id,
-            client_id=self._client_id,
-        )
-        frame = io.BytesIO()
-        entity_writer(type(header))(frame, header)
-        entity_writer(kind)(frame, request)
-        written = frame.getvalue()
+        frame = question.frame(self._correlation_id, self._client_id)
         try:
             self._socket.settimeout(left(self.deadline))
-            self._socket.sendall(_LENGTH.pack(len(written)) + written)
+            self._socket.sendall(frame)
         except OSError as error:
-            raise NoAnswer(f"{self._address}: {error}; expected to send {len(written)} bytes") from error
+            raise NoAnswer(f"{self._address}: {error}; expected to send {len(frame)} bytes") from error
 
-    def ask(self, request: Any, answer: type[T]) -> T:
+    def ask(self, question: Question[T]) -> T:
         """
         Send a request and return its answer.
 
         Raises:
             NoAnswer: no answer came in time, or it cannot be read.
         """
-        self.send(request)
+        self.send(question)
         frame = self._receive()
-        kind: Any = answer
         try:
-            header, start = entity_reader(kind.__header_schema__)(frame, 0)
-            # kio reserves memory for what an array announces; a broker under test may announce anything.
-            check_items(kind, frame, start, unlimited(frame))
-            found, _ = entity_reader(kind)(frame, start)
-        except (SerialError, WireError, struct.error, ValueError, OverflowError, KeyError) as error:
-            raise NoAnswer(f"{self._address}: {error!r}; expected a sound {answer.__name__}") from error
-        if header.correlation_id != self._correlation_id:
-            raise NoAnswer(f"{self._address}: answer {header.correlation_id}; expected {self._correlation_id}")
-        value: T = found
-        return value
+            return question.answer(frame, self._correlation_id)
+        except Unreadable as error:
+            raise NoAnswer(f"{self._address}: {error}") from error
 
     def _receive(self) -> bytes:
         try:

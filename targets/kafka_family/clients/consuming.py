@@ -14,8 +14,6 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from harness.clients.events import Recorder, poll_event
 from harness.events import Poll
 from harness.kafka_errors import MOVED
@@ -28,11 +26,12 @@ from targets.kafka_family.clients.network import BACKOFF_S, Network
 from targets.kafka_family.logs.codec import CodecError
 from targets.kafka_family.logs.message_set import records_of, walk
 from targets.kafka_family.logs.records import RecordError
+from targets.kafka_family.wire.answers import Fetched
+from targets.kafka_family.wire.errors import ErrorCode
+from targets.kafka_family.wire.requests import FETCH_VERSION, FETCH_ZSTD_VERSION
 
 # How long a node has for its answer, beyond the time that it may wait for records.
 ANSWER_S_MAX: Final = 1.0
-_FIRST_VERSION: Final = 5
-_ZSTD_VERSION: Final = 10
 
 
 class Consumer:
@@ -62,7 +61,7 @@ class Consumer:
         self._history = history
         self._network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)
         self._turns = itertools.cycle(nodes)
-        self._version = _FIRST_VERSION
+        self._version = FETCH_VERSION
 
     def run(self, leave: threading.Event) -> None:
         """Poll until it is to leave."""
@@ -113,10 +112,10 @@ class Consumer:
         for ask in asks:
             self._take(ask, polls[ask.place], found[ask.place])
 
-    def _take(self, ask: Ask, poll: Poll, fetched: questions.Fetched) -> None:
+    def _take(self, ask: Ask, poll: Poll, fetched: Fetched) -> None:
         """Record one partition's answer, and move its position."""
-        error, records, next_offset = fetched.error.name.upper(), list[tuple[int, str]](), ask.position
-        if fetched.error is ErrorCode.none:
+        error, records, next_offset = fetched.error.name, list[tuple[int, str]](), ask.position
+        if fetched.error is ErrorCode.NONE:
             error, records, next_offset = opened(fetched.records, ask.position)
         if error:
             self._history.record(self._process, OpType.FAIL, replace(poll, error=error))
@@ -126,12 +125,12 @@ class Consumer:
         self._history.record(self._process, OpType.OK, answered)
         self._script.took(ask, records, next_offset)
 
-    def _refused(self, ask: Ask, fetched: questions.Fetched) -> None:
+    def _refused(self, ask: Ask, fetched: Fetched) -> None:
         error = fetched.error
-        if error is ErrorCode.offset_out_of_range:
+        if error is ErrorCode.OFFSET_OUT_OF_RANGE:
             self._script.out_of_range(ask, fetched.log_start)
-        elif error is ErrorCode.unsupported_compression_type:
-            self._version = _ZSTD_VERSION  # releases before zstd know no such version, so it is not the first
+        elif error is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+            self._version = FETCH_ZSTD_VERSION  # releases before zstd know no such version, so it is not the first
         elif error.value in MOVED and self._plan.via is Via.LEADER:
             self._network.forget([ask.place])
 

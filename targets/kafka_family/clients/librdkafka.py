@@ -31,13 +31,14 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
-from harness.cluster.client import InThread, Underway, Workload
+from harness.clients.in_thread import InThread
 from harness.events import AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
 from harness.keys import headers_of, key_bytes, value_bytes
 from harness.logs.record import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
+from harness.target.clients import Underway, Workload
 from harness.workload.plan import Clients, Library
 from targets.kafka_family.clients.batches import wall_ms
 from targets.kafka_family.clients.beginning import begin

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kio.schema.errors import ErrorCode
-
 from harness.kafka_errors import surely_not_appended, surely_not_deleted
 from harness.model import OpType
 from targets.kafka_family.clients.connection import NoAnswer, NotSent
-from targets.kafka_family.clients.questions import Produced
+from targets.kafka_family.wire.answers import Produced
+from targets.kafka_family.wire.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +28,10 @@ def outcome_of(produced: Produced | None, acks: int) -> Outcome:
     """Return the outcome of a request that was sent; None for the answer of acks=0, which does not come."""
     if produced is None:
         return Outcome(type=OpType.OK)
-    if produced.error is ErrorCode.none:
+    if produced.error is ErrorCode.NONE:
         return Outcome(type=OpType.OK, base=produced.base_offset)
     surely_not = surely_not_appended(produced.error.value, acks)
-    return Outcome(type=OpType.FAIL if surely_not else OpType.INFO, error=produced.error.name.upper())
+    return Outcome(type=OpType.FAIL if surely_not else OpType.INFO, error=produced.error.name)
 
 
 def outcome_without(error: NotSent | NoAnswer) -> Outcome:
@@ -42,6 +41,6 @@ def outcome_without(error: NotSent | NoAnswer) -> Outcome:
 
 def deleted_outcome(error: ErrorCode) -> OpType:
     """Return the outcome of a deletion of records that was answered with this code."""
-    if error is ErrorCode.none:
+    if error is ErrorCode.NONE:
         return OpType.OK
     return OpType.FAIL if surely_not_deleted(error.value) else OpType.INFO

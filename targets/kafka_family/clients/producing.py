@@ -28,6 +28,7 @@ from targets.kafka_family.clients.batches import write_batch
 from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent, left
 from targets.kafka_family.clients.network import BACKOFF_S, Network
 from targets.kafka_family.clients.outcomes import Outcome, outcome_of, outcome_without
+from targets.kafka_family.wire.answers import Produced
 
 # The share of a producer's time that the broker gets, so that "timed out" arrives before the client gives up.
 BROKERS_SHARE: Final = 0.8
@@ -135,7 +136,7 @@ class Producer:
         tries = IDEMPOTENT_TRIES if self._plan.idempotent else 1
         deadline = time.monotonic() + self._plan.within_ms / 1000 / tries
 
-        def question(connection: Connection) -> dict[Place, questions.Produced]:
+        def question(connection: Connection) -> dict[Place, Produced]:
             return questions.produce_each(
                 connection,
                 batches,

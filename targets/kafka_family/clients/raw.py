@@ -19,17 +19,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
-from kio.schema.errors import ErrorCode
-
 from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
-from harness.cluster.client import InThread, Underway, Workload
+from harness.clients.in_thread import InThread
 from harness.events import AddPartitions, AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED
 from harness.logs.record import sent_digest
 from harness.model import OpType, PreconditionError
+from harness.target.clients import Underway, Workload
 from harness.workload.plan import Clients, Library
 from targets.kafka_family.clients import questions, topics
 from targets.kafka_family.clients.batches import NO_TIME, wall_ms, write_batch
@@ -40,6 +39,7 @@ from targets.kafka_family.clients.producing import BROKERS_SHARE
 from targets.kafka_family.logs.codec import CodecError
 from targets.kafka_family.logs.message_set import records_of, walk
 from targets.kafka_family.logs.records import RecordError
+from targets.kafka_family.wire.errors import ErrorCode
 
 # After so many empty answers below the high watermark the read ends: the high watermark may lie inside a batch,
 # which an Apache Kafka broker then does not return.
@@ -248,15 +248,15 @@ class RawClient:
                 while reading.end is None or reading.position < reading.end:
                     fetched = questions.fetch(connection, topic, partition, reading.position)
                     if fetched.error.value in MOVED:
-                        reading.saw = f"{leader}: {fetched.error.name.upper()} at {reading.position}"
+                        reading.saw = f"{leader}: {fetched.error.name} at {reading.position}"
                         return False
-                    if fetched.error is ErrorCode.offset_out_of_range:
+                    if fetched.error is ErrorCode.OFFSET_OUT_OF_RANGE:
                         start = questions.earliest(connection, topic, partition)
                         if start > reading.position:  # begin anew: what was there has been deleted
                             reading.begin(start)
                             continue
-                    if fetched.error is not ErrorCode.none:
-                        raise PreconditionError(f"{leader}: {fetched.error.name.upper()} at {reading.position}")
+                    if fetched.error is not ErrorCode.NONE:
+                        raise PreconditionError(f"{leader}: {fetched.error.name} at {reading.position}")
                     reading.end = fetched.high_watermark if reading.end is None else reading.end
                     before = reading.position
                     _take(fetched.records, reading)
@@ -290,7 +290,7 @@ class RawClient:
         except (NotSent, NoAnswer) as error:
             type_, error_text = outcome_without(error).type, str(error)
         else:
-            error_text = "" if deleted.error is ErrorCode.none else deleted.error.name.upper()
+            error_text = "" if deleted.error is ErrorCode.NONE else deleted.error.name
             type_ = deleted_outcome(deleted.error)
         if type_ is not OpType.OK:
             self.history.record(process, type_, replace(asked, error=error_text))
@@ -313,13 +313,13 @@ class RawClient:
         try:
             leader = self._find(process, deadline, topic, 0, lambda found: found.leader)
             with Connection(leader, process, deadline) as connection:
-                error, said = questions.alter_topic(connection, topic, setting, to)
+                answer = questions.alter_topic(connection, topic, setting, to)
         except (NotSent, NoAnswer) as lost:
             type_, text = outcome_without(lost).type, str(lost)
         else:
-            if error is not ErrorCode.none:
-                type_ = OpType.INFO if error is ErrorCode.request_timed_out else OpType.FAIL
-                text = f"{error.name.upper()} {said}".strip()
+            if answer.error is not ErrorCode.NONE:
+                type_ = OpType.INFO if answer.error is ErrorCode.REQUEST_TIMED_OUT else OpType.FAIL
+                text = f"{answer.error.name} {answer.text}".strip()
         self.history.record(process, type_, replace(asked, error=text))
         if type_ is not OpType.OK:
             raise PreconditionError(f"setting {setting}={to} of {topic}: {text}")

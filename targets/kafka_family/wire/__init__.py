@@ -1,1 +1,1 @@
-"""Frames, bodies and packets of Kafka and ZooKeeper, read on the links between nodes."""
+"""Kafka's wire and ZooKeeper's packets as the harness reads and writes them; no broker's process has any of it."""

@@ -16,6 +16,7 @@ TOPIC_ID_BYTES: Final = 16
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
+_NULL: Final = -1
 
 
 class Cursor:
@@ -39,10 +40,14 @@ class Cursor:
 
     def count(self) -> int:
         """Read an array's length; a null array counts as empty."""
-        found: int = self._varint() - 1 if self._flexible else self.take(_INT)[0]
-        if not -1 <= found <= len(self._buffer) - self.offset:
-            raise Unreadable(f"at {self.offset}: {found} elements; expected no more than the bytes that follow")
-        return max(found, 0)
+        return max(self._length(), 0)
+
+    def items(self) -> int:
+        """Read the length of an array that must not be null."""
+        before, found = self.offset, self._length()
+        if found == _NULL:
+            raise Unreadable(f"at {before}: a null array; expected its elements")
+        return found
 
     def numbers(self) -> tuple[int, ...]:
         """Read an array of 4-byte numbers."""
@@ -57,6 +62,25 @@ class Cursor:
         except UnicodeDecodeError as error:
             raise Unreadable(f"text before {self.offset}: {error}; expected UTF-8") from error
 
+    def nullable_text(self) -> str | None:
+        """Read a string, None for null."""
+        before = self.offset
+        length: int = self._varint() - 1 if self._flexible else self.take(_SHORT)[0]
+        if length == _NULL:
+            return None
+        self.offset = before
+        return self.text()
+
+    def data(self) -> bytes:
+        """Read bytes after their length; null counts as none."""
+        length: int = self._varint() - 1 if self._flexible else self.take(_INT)[0]
+        return b"" if length == _NULL else self._bytes(length)
+
+    def end(self) -> None:
+        """Raise Unreadable if bytes are left."""
+        if left := len(self._buffer) - self.offset:
+            raise Unreadable(f"at {self.offset}: {left} bytes are left; expected none")
+
     def topic_id(self) -> str:
         """Read a topic id, as hex."""
         return self._bytes(TOPIC_ID_BYTES).hex()
@@ -67,6 +91,13 @@ class Cursor:
             for _ in range(self._varint()):
                 self._varint()
                 self._bytes(self._varint())
+
+    def _length(self) -> int:
+        """Read an array's length, -1 for null."""
+        found: int = self._varint() - 1 if self._flexible else self.take(_INT)[0]
+        if not _NULL <= found <= len(self._buffer) - self.offset:
+            raise Unreadable(f"at {self.offset}: {found} elements; expected no more than the bytes that follow")
+        return found
 
     def _bytes(self, length: int) -> bytes:
         end = self.offset + length

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from kio.schema.errors import ErrorCode as KioErrorCode
 
 from checkers.facts.generations import ABSENT, THERE
 from harness.events import CreateTopic, DeleteTopic
@@ -27,6 +26,8 @@ from targets.broker.core.messages import (
 from targets.broker.wire import versions
 from targets.kafka_family.clients import topics
 from targets.kafka_family.clients.churning import NO_CONTROLLER, Churner
+from targets.kafka_family.wire.answers import Changed
+from targets.kafka_family.wire.errors import ErrorCode as WireErrorCode
 from tests.broker.log.batches import TP
 from tests.broker.wire.tiny_server import BROKER_ID, TinyBroker, running
 from tests.targets.kafka_family.clients.test_workload import Leave, Overtime, asked
@@ -133,7 +134,7 @@ def test_controller_is_looked_up_again_once_a_broker_says_that_it_is_none(
 ) -> None:
     # Our broker has no such error: any of them writes to ZooKeeper what the controller then sees.
     answering(broker, monkeypatch, ErrorCode.NONE)
-    whole, refusals = topics.create, [topics.Answer(error=KioErrorCode.not_controller)]
+    whole, refusals = topics.create, [Changed(error=WireErrorCode.NOT_CONTROLLER)]
     monkeypatch.setattr(topics, "create", lambda *asked: refusals.pop() if refusals else whole(*asked))
     ends = changes(churned(broker, history, 12))
     assert OpType.FAIL is ends[0][1]

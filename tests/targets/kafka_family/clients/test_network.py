@@ -78,16 +78,15 @@ def test_node_that_does_not_listen_was_sent_nothing(broker: TinyBroker) -> None:
 @pytest.mark.parametrize(
     ("results", "words"),
     [
-        pytest.param([(PLACE, 1)], "1 entries in an answer: topic-0; expected one for each of", id="missing"),
-        pytest.param([(PLACE, 1), (PLACE, 2)], "2 entries in an answer: topic-0; expected", id="twice"),
-        pytest.param([(PLACE, 1), (Place("x", 1), 2)], "topic-0, x-1; expected", id="another"),
-        pytest.param([], "0 entries in an answer: none; expected", id="none"),
+        pytest.param({PLACE: 1}, "1 entries in an answer: topic-0; expected one for each of", id="missing"),
+        pytest.param({PLACE: 1, Place("x", 1): 2}, "topic-0, x-1; expected", id="another"),
+        pytest.param({}, "0 entries in an answer: none; expected", id="none"),
     ],
 )
-def test_answer_that_is_not_for_what_was_asked_is_none(results: list[tuple[Place, int]], words: str) -> None:
+def test_answer_that_is_not_for_what_was_asked_is_none(results: dict[Place, int], words: str) -> None:
     with pytest.raises(NoAnswer, match=words):
         questions._each(results, {PLACE: 0, OTHER: 0})
 
 
 def test_answer_for_what_was_asked_is_told_by_partition() -> None:
-    assert {PLACE: 1, OTHER: 2} == questions._each([(OTHER, 2), (PLACE, 1)], {PLACE: 0, OTHER: 0})
+    assert {PLACE: 1, OTHER: 2} == questions._each({OTHER: 2, PLACE: 1}, {PLACE: 0, OTHER: 0})

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from kio.schema.errors import ErrorCode as KioErrorCode
 
 from harness import limits
 from harness.cleanup.process import until
@@ -38,6 +37,7 @@ from targets.kafka_family.clients.connection import Connection
 from targets.kafka_family.clients.consuming import Consumer, opened
 from targets.kafka_family.clients.producing import Producer
 from targets.kafka_family.clients.raw import RawClient
+from targets.kafka_family.wire.errors import ErrorCode as WireErrorCode
 from tests.broker.log.batches import TP
 from tests.broker.wire.tiny_server import TinyBroker, running
 from tests.workloads.peers import peer
@@ -300,7 +300,7 @@ def test_consumer_speaks_the_version_that_knows_zstd_once_it_is_refused(
 
     def older(connection: Connection, offsets: dict[Place, int], *, version: int, **limits: int) -> Any:
         found = whole(connection, offsets, version=version, **limits)
-        refusal = KioErrorCode.unsupported_compression_type
+        refusal = WireErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         return found if version == 10 else {place: replace(found[place], error=refusal) for place in found}
 
     monkeypatch.setattr(questions, "fetch_each", older)

@@ -1,13 +1,18 @@
-"""The interface of a client; workloads/ and the simulator have implementations."""
+"""
+The clients of a target: what speaks to its nodes as its users do.
+
+A run has one client, which the scenario's steps use and which starts the workload's clients. `TargetClients` is
+the target's part: which clients it has, and what a node says of itself when a client asks it.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from harness.model import PreconditionError
-from harness.workload.plan import Clients
+from harness.cleanup.ledger import Ledger
+from harness.history.file import History
+from harness.workload.plan import Clients, Library
 
 
 class Underway(Protocol):
@@ -166,34 +171,42 @@ class Client(Protocol):
         """
 
 
-class InThread:
-    """
-    A produce in a thread of its own, for clients whose calls block.
-
-    An error of the call is raised by `result`.
-    """
-
-    def __init__(self, call: Callable[[], list[int]]) -> None:
-        self._offsets: list[int] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(call,), name="produce", daemon=True)
-        self._thread.start()
-
-    def _run(self, call: Callable[[], list[int]]) -> None:
-        try:
-            self._offsets = call()
-        except BaseException as error:
-            self._error = error
+class TargetClients(Protocol):
+    """The clients of a target."""
 
     @property
-    def done(self) -> bool:
-        """Whether the call has ended."""
-        return not self._thread.is_alive()
+    def names(self) -> Sequence[str]:
+        """The clients that a run may have; the first one sends no record twice."""
 
-    def result(self) -> list[int]:
-        """Return the call's result or raise its error; raise PreconditionError while it is under way."""
-        if not self.done:
-            raise PreconditionError("a produce is still under way; expected its outcome")
-        if self._error is not None:
-            raise self._error
-        return self._offsets
+    def own(self, rules: Mapping[str, str]) -> str:
+        """Return the client of a run with these rules that names none."""
+
+    def make(
+        self, name: str, *, history: History, bootstrap: Callable[[], Sequence[str]], ledger: Ledger | None = None
+    ) -> Client:
+        """
+        Return a run's client.
+
+        Args:
+            history: what it does is recorded here.
+            bootstrap: returns "host:port" of the running nodes; called again for each call.
+            ledger: the run's, which has every process of its clients; None: they have no processes.
+
+        Raises:
+            UsageError: there is no client of that name.
+        """
+
+    def require(self, name: str) -> None:
+        """Raise UsageError if this machine lacks what a client stands on; asked before anything is opened."""
+
+    def lacking(self, plans: Clients) -> Mapping[Library, str]:
+        """Return, of each library that plans name and this machine cannot have, why, and what to do."""
+
+    def impossible(self, plans: Clients, own: str) -> Iterator[str]:
+        """Yield, for each planned client that is impossible beside a run's own, why; a lack is no such reason."""
+
+    def serves(self, address: str) -> bool:
+        """Return True if the node at "host:port" answers clients."""
+
+    def leads(self, address: str, topic: str, partition: int) -> bool:
+        """Return True if the node at "host:port" says itself that it leads the partition, to clients too."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness.cluster import probe
+from targets.kafka_family.clients import probe
 
 Node = Callable[..., None]
 
@@ -17,26 +17,24 @@ ADDRESS = "127.0.0.1:1"
 
 @pytest.fixture
 def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    """Answer the next connections with the given bytes, one answer for each connection."""
+    """Answer the questions of the next connection with these bodies, the bytes together cut off after so many."""
 
-    def answering(*answers: bytes) -> None:
-        for answer in answers:
-            ours, theirs = socket.socketpair()
-            theirs.sendall(answer)
-            theirs.shutdown(socket.SHUT_WR)
-            ours_in_turn.append(ours)
-            both.extend((ours, theirs))
-        monkeypatch.setattr(socket, "create_connection", lambda address, timeout: ours_in_turn.pop(0))
+    def answering(*bodies: bytes, cut: int | None = None) -> None:
+        ours, theirs = socket.socketpair()
+        answers = b"".join(framed(body, number) for number, body in enumerate(bodies, start=1))
+        theirs.sendall(answers[:cut])
+        theirs.shutdown(socket.SHUT_WR)
+        both.extend((ours, theirs))
+        monkeypatch.setattr(socket, "create_connection", lambda address, timeout: ours)
 
-    ours_in_turn: list[socket.socket] = []
     both: list[socket.socket] = []
     yield answering
     for each in both:
         each.close()
 
 
-def framed(body: bytes) -> bytes:
-    return struct.pack(">ii", len(body) + 4, 0) + body
+def framed(body: bytes, number: int) -> bytes:
+    return struct.pack(">ii", len(body) + 4, number) + body
 
 
 def list_offsets(error: int) -> bytes:
@@ -54,37 +52,37 @@ def metadata(leader: int, *partitions: int) -> bytes:
 
 @pytest.mark.parametrize(("error", "expected"), [(0, True), (6, False), (3, False)])
 def test_node_leads_when_it_gives_the_partition_s_offset(node: Node, error: int, expected: bool) -> None:
-    node(framed(list_offsets(error)), framed(metadata(7, 0)))
+    node(list_offsets(error), metadata(7, 0))
     assert expected is probe.leads(ADDRESS, "log", 0)
 
 
 @pytest.mark.parametrize("named", [metadata(8, 0), metadata(-1, 0), metadata(7, 1), metadata(7)])
 def test_node_that_does_not_name_itself_does_not_lead_yet(node: Node, named: bytes) -> None:
-    node(framed(list_offsets(0)), framed(named))
+    node(list_offsets(0), named)
     assert not probe.leads(ADDRESS, "log", 0)
 
 
 @pytest.mark.parametrize(("leader", "expected"), [(7, ADDRESS), (8, "127.0.0.1:2"), (9, "")])
 def test_node_names_the_leader_of_a_partition_among_others(node: Node, leader: int, expected: str) -> None:
-    node(framed(metadata(leader, 2, 1, 0)))
+    node(metadata(leader, 2, 1, 0))
     assert expected == probe.named_leader(ADDRESS, "log", 0)
 
 
-@pytest.mark.parametrize("cut", range(len(framed(metadata(7, 0))) - 24))
+@pytest.mark.parametrize("cut", range(8 + len(metadata(7, 0))))
 def test_node_names_nobody_when_its_answer_is_cut_short(node: Node, cut: int) -> None:
-    node(framed(metadata(7, 0))[:cut])
+    node(metadata(7, 0), cut=cut)
     assert "" == probe.named_leader(ADDRESS, "log", 0)
 
 
-@pytest.mark.parametrize(("answer", "expected"), [(framed(b"\0\0\0\0\0\0"), True), (framed(b"\0\x23"), False)])
+@pytest.mark.parametrize(("answer", "expected"), [(b"\0\0\0\0\0\0", True), (b"\0\x23", False)])
 def test_node_serves_when_it_answers_without_an_error(node: Node, answer: bytes, expected: bool) -> None:
     node(answer)
     assert expected is probe.serves("127.0.0.1:1")
 
 
-@pytest.mark.parametrize("cut", range(len(framed(list_offsets(0))) - 16))
+@pytest.mark.parametrize("cut", range(8 + len(list_offsets(0))))
 def test_node_does_not_lead_when_its_answer_is_cut_short(node: Node, cut: int) -> None:
-    node(framed(list_offsets(0))[:cut])
+    node(list_offsets(0), metadata(7, 0), cut=cut)
     assert not probe.leads("127.0.0.1:1", "log", 0)
 
 
