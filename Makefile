@@ -115,7 +115,7 @@ bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken:
 	@$(BIN)/python -m benchmarks.search $(ARGS)
 
 .PHONY: bench-mutants
-bench-mutants: $(STAMP)  ## which bugs of docs/mutants.md the search finds in the core: ARGS="--class many --seeds 400 high-watermark-falls"
+bench-mutants: $(STAMP)  ## which bugs of docs/mutants.md the search finds in the core: ARGS="--jobs 2 --class many --seeds 400 high-watermark-falls"; goes on where it was ended
 	@$(BIN)/python -m benchmarks.mutants $(ARGS)
 
 .PHONY: bench-guidance

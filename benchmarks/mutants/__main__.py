@@ -2,8 +2,9 @@
 Run the gauntlet: `python -m benchmarks.mutants [MUTANT …]` searches each mutant, and says what found it.
 
 For each it plays the seeds of `fencepost run --host sim --protocol kip380` with the broken core, in a process of
-its own, up to the first finding: the seed that showed it before, then the others. A journal has what is done, and
-a killed gauntlet goes on from it. `--page` writes docs/mutants.md instead.
+its own, up to the first finding: the seed that showed it before, then the others, without those that do not run
+what it changes. A journal has what is done, and a killed gauntlet goes on from it. `--page` writes docs/mutants.md
+instead.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,6 +88,12 @@ def main(arguments: Sequence[str]) -> int:
         help="do not begin with the seed that showed a mutant before: find the first one that does",
     )
     parser.add_argument(
+        "--every-seed",
+        action="store_true",
+        help="play also the seeds in which the core as it is runs nothing that a mutant changes; sooner for a few "
+        "mutants, as no seed is played without them first",
+    )
+    parser.add_argument(
         "--jobs",
         type=jobs,
         default=os.cpu_count() or 1,
@@ -124,15 +131,18 @@ def _run(chosen: argparse.Namespace, begun: list[Journal]) -> int:
         "sources": state_of_sources(MUTANTS.values()),
         "seeds": [seeds.start, seeds.stop],
         "in order": chosen.in_order,
+        "every seed": chosen.every_seed,
         "scenarios": chosen.scenarios,
     }
     folder = chosen.journal or RESULTS / short_name(about)
     with alone(folder, "gauntlet", "--journal"):
         journal = Journal(folder, about)
         begun.append(journal)
-        _search(mutants, Gauntlet(seeds, hints=hints, scenarios=chosen.scenarios), journal, chosen.jobs, console)
+        survey = None if chosen.every_seed else journal.survey
+        gauntlet = Gauntlet(seeds, hints=hints, survey=survey, scenarios=chosen.scenarios)
+        _search(mutants, gauntlet, journal, chosen.jobs, console)
         found = {mutant.name: journal.done[mutant.name] for mutant in mutants}
-        page = found_page(mutants, found, _how(seeds, hints, chosen.scenarios))
+        page = found_page(mutants, found, gauntlet)
         _write(folder / PAGE, page)
         _write(folder / SHOWN, _shown(journal.done.values()))
     if chosen.json:
@@ -158,12 +168,25 @@ def _search(mutants: Sequence[Mutant], gauntlet: Gauntlet, journal: Journal, job
             soft_wrap=True,
         )
     waiting = [mutant for mutant in mutants if mutant.name not in journal.done]
+    if waiting and gauntlet.survey is not None:
+        _survey(gauntlet, journal, jobs, console)
     with GauntletProgress(console, gauntlet, names, done) as progress:
         for found in gauntlet.run(waiting, jobs=jobs):
             _require_same_sources(journal)
             with INTERRUPTS.shielded():
                 journal.add(found)
             progress.end(found)
+
+
+def _survey(gauntlet: Gauntlet, journal: Journal, jobs: int, console: Console) -> None:
+    """Play the seeds that the journal lacks with the core as it is."""
+    for chunk in gauntlet.look(jobs=jobs):
+        _require_same_sources(journal)
+        for surveyed in chunk:
+            with INTERRUPTS.shielded():
+                journal.add_surveyed(surveyed)
+        text = f"survey: {len(journal.survey.done)} of {len(gauntlet.seeds)} seeds: which mutants each can show"
+        console.print(text, highlight=False, soft_wrap=True)
 
 
 def _require_same_sources(journal: Journal) -> None:
@@ -173,15 +196,6 @@ def _require_same_sources(journal: Journal) -> None:
             f"sources: changed while the gauntlet ran; expected them as they were at its start; what stands in "
             f"{journal.path} is of before; put them back and start again, or begin anew"
         )
-
-
-def _how(seeds: range, hints: Mapping[str, int], scenarios: bool) -> str:
-    first = "the one that showed it before is tried first, then the others in order" if hints else "in order"
-    more = " All scenarios were played too." if scenarios else ""
-    return (
-        f"Each mutant was searched in seeds {seeds.start} to {seeds.stop - 1} of `kip380`, up to the first "
-        f"finding: {first}.{more}"
-    )
 
 
 def _shown(found: Iterable[Found]) -> str:

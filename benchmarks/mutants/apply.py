@@ -1,46 +1,52 @@
-"""Install a mutant in this process: its module of the core is loaded from a changed source; no file is written."""
+"""Load modules of the core from changed sources, in this process: a mutant, or probes; no file is written."""
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
+from typing import TypeAlias
 
 from benchmarks.mutants.mutant import Mutant, MutantError
 
+# Makes another source, or its tree, of a module's source.
+Change: TypeAlias = Callable[[str], str | ast.Module]
 
-class MutantLoader(SourceFileLoader):
-    """Loads a mutant's module. It reads and writes no bytecode, which would outlive the process."""
 
-    def __init__(self, mutant: Mutant, path: str) -> None:
-        super().__init__(mutant.full_module, path)
-        self.mutant = mutant
+class ChangedLoader(SourceFileLoader):
+    """Loads a changed module. It reads and writes no bytecode, which would outlive the process."""
+
+    def __init__(self, name: str, path: str, change: Change) -> None:
+        super().__init__(name, path)
+        self.change = change
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the changed source."""
         path = self.get_filename(fullname)
-        source = self.mutant.applied(self.get_data(path).decode())
+        source = self.change(self.get_data(path).decode())
         code: CodeType = compile(source, path, "exec", dont_inherit=True)
         return code
 
 
-class MutantFinder(MetaPathFinder):
-    """Finds one module, the mutant's; every other is left to the finders behind it."""
+class ChangedFinder(MetaPathFinder):
+    """Finds the modules that change, by their full names; every other is left to the finders behind it."""
 
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant = mutant
+    def __init__(self, changes: Mapping[str, Change]) -> None:
+        self.changes = changes
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of the mutant's module, None for any other."""
-        found = PathFinder.find_spec(fullname, path, target) if fullname == self.mutant.full_module else None
+        """Return the spec of a changed module, None for any other."""
+        found = PathFinder.find_spec(fullname, path, target) if fullname in self.changes else None
         if found is None or found.origin is None:
             return None
-        return spec_from_file_location(fullname, found.origin, loader=MutantLoader(self.mutant, found.origin))
+        loader = ChangedLoader(fullname, found.origin, self.changes[fullname])
+        return spec_from_file_location(fullname, found.origin, loader=loader)
 
 
 def install(mutant: Mutant) -> None:
@@ -50,9 +56,15 @@ def install(mutant: Mutant) -> None:
     Raises:
         MutantError: the module is loaded already; its parts have been imported elsewhere.
     """
-    if mutant.full_module in sys.modules:
-        raise MutantError(
-            f"mutant {mutant.name}: {mutant.full_module} is loaded already; install it in a fresh process, before "
-            "anything imports the core"
-        )
-    sys.meta_path.insert(0, MutantFinder(mutant))
+    install_changes({mutant.full_module: mutant.applied}, f"mutant {mutant.name}")
+
+
+def install_changes(changes: Mapping[str, Change], what: str) -> None:
+    """Do so for several modules; `what` names the change in an error."""
+    for name in changes:
+        if name in sys.modules:
+            raise MutantError(
+                f"{what}: {name} is loaded already; install it in a fresh process, before anything "
+                "imports the core"
+            )
+    sys.meta_path.insert(0, ChangedFinder(changes))

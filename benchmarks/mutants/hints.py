@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +32,7 @@ def written(hints: Mapping[str, int], names: Iterable[str]) -> str:
     return "".join(f"{name} {hints[name]}\n" for name in names if name in hints)
 
 
-def in_order(seeds: range, hint: int | None) -> list[int]:
+def in_order(seeds: Sequence[int], hint: int | None) -> list[int]:
     """Return the seeds, the hint first if it is one of them."""
     if hint is None or hint not in seeds:
         return list(seeds)

@@ -1,7 +1,7 @@
 """
 The gauntlet's journal: a line for each mutant that is done, on disk before the next, so that a killed one goes on.
 
-    FOLDER/journal.jsonl   first what decides all results, sources and options; then the mutants
+    FOLDER/journal.jsonl   what decides all results: sources and options; then seeds and mutants
     FOLDER/found.md        the page of what found them, written when all that were asked for are done
     FOLDER/shown.txt       their seeds, to take the place of benchmarks/mutants/shown.txt
 
@@ -17,10 +17,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.mutants import apply, worker
+from benchmarks.mutants import apply, probing, reach, worker
 from benchmarks.mutants.found import Found
 from benchmarks.mutants.hints import SHOWN
 from benchmarks.mutants.mutant import Mutant
+from benchmarks.mutants.survey import Survey, Surveyed
 from harness.durable_lines import append_line, read_lines
 from harness.model import UsageError
 
@@ -34,7 +35,8 @@ def state_of_sources(mutants: Iterable[Mutant], root: Path = ROOT) -> str:
     """Return a hash of all that decides what is found of mutants, besides options: sources, edits, and Python."""
     found = hashlib.sha256(sys.version.encode())
     files = [path for name in SOURCES for path in (root / name).rglob("*") if path.is_file()]
-    for path in [*sorted(files), Path(worker.__file__), Path(apply.__file__), SHOWN]:
+    own = [Path(str(module.__file__)) for module in (apply, probing, reach, worker)]
+    for path in [*sorted(files), *own, SHOWN]:
         if path.parent.name != "__pycache__":
             content = path.read_bytes()
             found.update(f"\n{path.name} {len(content)} {path.parent}\n".replace(str(root), "").encode() + content)
@@ -65,6 +67,7 @@ class Journal:
         self.path = folder / LINES
         self.about = about
         self.done: dict[str, Found] = {}
+        self.survey = Survey()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lines = read_lines(self.path)
@@ -86,13 +89,21 @@ class Journal:
         Raises:
             UsageError: the line cannot be written.
         """
+        self._append(found.to_dict())
+        self.done[found.name] = found
+
+    def add_surveyed(self, surveyed: Surveyed) -> None:
+        """Do so with what a seed reaches."""
+        self._append(surveyed.to_dict())
+        self.survey.done[surveyed.seed] = surveyed
+
+    def _append(self, line: Mapping[str, Any]) -> None:
         try:
-            append_line(self.path, found.to_dict())
+            append_line(self.path, line)
         except OSError as error:
             raise UsageError(
                 f"{self.path}: {error.strerror}; expected a disk with room; make some, and start again: it goes on"
             ) from error
-        self.done[found.name] = found
 
     def _take(self, number: int, line: Any) -> None:
         if number == 0:
@@ -101,12 +112,16 @@ class Journal:
                 raise UsageError(f"{self.path}: is of other {differs}; expected those of now; {AFRESH}")
             return
         try:
-            found = Found.from_dict(line)
+            if "surveyed" in line:
+                surveyed = Surveyed.from_dict(line)
+                self.survey.done[surveyed.seed] = surveyed
+            else:
+                found = Found.from_dict(line)
+                self.done[found.name] = found
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(
-                f"{self.path}:{number + 1}: {error!r:.100}; expected what was found of a mutant; {AFRESH}"
+                f"{self.path}:{number + 1}: {error!r:.100}; expected a mutant or a seed; {AFRESH}"
             ) from error
-        self.done[found.name] = found
 
 
 def _differing(head: Any, about: Mapping[str, Any]) -> str:

@@ -21,7 +21,8 @@ def page() -> str:
         f"Each mutant is one bug of one to three lines in a module of `{CORE}`.\n"
         "It is no rule of [rules.md](rules.md) put back: it is a bug that a release had, or that is written in "
         "haste.\n"
-        "[search.md](search.md#the-gauntlet) says how they are searched.\n"
+        "`make bench-mutants` searches them, goes on where it was ended, and says what found each: "
+        "[search.md](search.md#the-gauntlet).\n"
         "An *equivalent* bug no test and no search can tell from the broker as it is. An *unreachable* one only a "
         "test of the core alone can: no cluster of `kip380` gets to where it differs.",
         markdown.table(

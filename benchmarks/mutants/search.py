@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeVar
 
+from benchmarks.mutants import MUTANTS
+from benchmarks.mutants.children import Answer, Children
 from benchmarks.mutants.found import Found, Outcome
 from benchmarks.mutants.hints import in_order
 from benchmarks.mutants.mutant import Mutant
-from benchmarks.mutants.worker import UNCHANGED
-from harness.model import FencepostError
+from benchmarks.mutants.reach import places_of
+from benchmarks.mutants.survey import CHUNK_SEEDS, Survey, Surveyed, surveyed_in
+from benchmarks.mutants.worker import SURVEY, UNCHANGED
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+A = TypeVar("A")
+B = TypeVar("B")
+
 # Processor time, so that what is found does not depend on what else the machine does. Far above what 400 seeds
 # take; a mutant that loops for ever is ended.
 SECONDS_PER_SEED_MAX: Final = 1.0
 SECONDS_MIN: Final = 120.0
-# A process that waits for ever takes no processor time: after so many times the limit by the clock it is ended.
-WAITS: Final = 20
 TOLD_CHARACTERS_MAX: Final = 200
-# By these somebody ended a mutant's process, or the kernel when memory was short: they say nothing of the mutant.
-FROM_OUTSIDE: Final = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-class WorkerLostError(FencepostError):
-    """A mutant's process was ended from outside, so that nothing is known of the mutant."""
 
 
 class Gauntlet:
@@ -43,6 +32,7 @@ class Gauntlet:
     Attributes:
         seeds: the seeds of each.
         hints: by name of a mutant, the seed that is tried first.
+        survey: which of the seeds can show which mutant; without one all are played.
         scenarios: whether the scenarios are played too.
         seconds_max: after so much processor time a mutant's process is ended.
         playing: the mutants that are searched now.
@@ -53,20 +43,46 @@ class Gauntlet:
         seeds: range,
         *,
         hints: Mapping[str, int] | None = None,
+        survey: Survey | None = None,
         scenarios: bool = False,
         seconds_max: float | None = None,
     ) -> None:
         self.seeds = seeds
         self.hints = hints or {}
+        self.survey = survey
         self.scenarios = scenarios
         self.seconds_max = seconds_max or max(SECONDS_MIN, SECONDS_PER_SEED_MAX * len(seeds))
         self.playing: dict[str, None] = {}
-        self._children: set[subprocess.Popen[str]] = set()
-        self._ended = False
+        self._children = Children()
+
+    def seeds_of(self, name: str) -> list[int]:
+        """Return the seeds that can show a mutant, in the order in which they are tried."""
+        seeds = self.survey.seeds_of(name, self.seeds) if self.survey else self.seeds
+        return in_order(seeds, self.hints.get(name))
 
     def expected_seeds(self, name: str) -> int:
         """Return how many seeds a mutant takes if its hint is right, or if it survives."""
-        return 1 if self.hints.get(name) in self.seeds else len(self.seeds)
+        seeds = self.seeds_of(name)
+        return 1 if self.hints.get(name) in seeds else len(seeds)
+
+    def look(self, *, jobs: int) -> Iterator[list[Surveyed]]:
+        """
+        Yield which mutants are reached by the seeds that the survey lacks; an exception ends the children.
+
+        Raises:
+            MutantError: the core as it is cannot be played.
+            WorkerLostError: a child was ended from outside.
+        """
+        assert self.survey is not None, "no survey to look for"
+        waiting = [seed for seed in self.seeds if seed not in self.survey.done]
+        chunks = [waiting[at : at + CHUNK_SEEDS] for at in range(0, len(waiting), CHUNK_SEEDS)]
+        places, unknown = places_of(MUTANTS.values())
+
+        def survey(seeds: Sequence[int]) -> list[Surveyed]:
+            question = {"name": SURVEY, "seeds": seeds, "places": places}
+            return surveyed_in(seeds, unknown, self._children.ask("survey", question, self.seconds_max))
+
+        yield from self._each(survey, chunks, jobs)
 
     def run(self, mutants: Sequence[Mutant], *, jobs: int) -> Iterator[Found]:
         """
@@ -77,17 +93,8 @@ class Gauntlet:
         Raises:
             WorkerLostError: a child was ended from outside.
         """
-        waiting = sorted(mutants, key=lambda mutant: self.expected_seeds(mutant.name))
-        with ThreadPoolExecutor(jobs) as pool:
-            try:
-                futures: list[Future[Found]] = [pool.submit(self.search, mutant.name) for mutant in waiting]
-                for done in as_completed(futures):
-                    yield done.result()
-            finally:
-                self._ended = True
-                for child in tuple(self._children):
-                    child.kill()
-                pool.shutdown(cancel_futures=True)
+        waiting = sorted(mutants, key=lambda mutant: self.expected_seeds(mutant.name) > 1)
+        yield from self._each(self.search, [mutant.name for mutant in waiting], jobs)
 
     def search(self, name: str = UNCHANGED) -> Found:
         """
@@ -96,68 +103,40 @@ class Gauntlet:
         Raises:
             WorkerLostError: the process was ended from outside.
         """
-        child, lifeline = _start(self.seconds_max)
-        self._children.add(child)
+        question = {"name": name, "seeds": self.seeds_of(name), "scenarios": self.scenarios}
         self.playing[name] = None
-        if self._ended:
-            child.kill()
         try:
-            _tell(lifeline, name, in_order(self.seeds, self.hints.get(name)), self.scenarios)
-            out, err = child.communicate(timeout=WAITS * self.seconds_max)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            out, _ = child.communicate()
-            return _broken(name, Outcome.TOO_LONG, out, f"not done after {WAITS * self.seconds_max:g} s")
+            answer = self._children.ask(f"mutant {name}", question, self.seconds_max)
         finally:
-            os.close(lifeline)
-            self._children.discard(child)
             self.playing.pop(name, None)
-        if child.returncode == -signal.SIGXCPU:
-            told = f"not done after {self.seconds_max:g} s of processor time"
-            return replace(_broken(name, Outcome.TOO_LONG, out, told), cpu_s=self.seconds_max)
-        if -child.returncode in FROM_OUTSIDE:
-            raise WorkerLostError(
-                f"mutant {name}: its process was ended by signal {-child.returncode}; expected its own end; "
-                "if memory is short, take fewer --jobs"
-            )
-        if child.returncode:
-            told = (err.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-            return _broken(name, Outcome.CRASHED, out, told)
-        return found_in(name, out)
+        return found_in(name, answer)
+
+    def _each(self, work: Callable[[A], B], items: Sequence[A], jobs: int) -> Iterator[B]:
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                futures: list[Future[B]] = [pool.submit(work, item) for item in items]
+                for done in as_completed(futures):
+                    yield done.result()
+            except BaseException:
+                self._children.end()
+                raise
+            finally:
+                pool.shutdown(cancel_futures=True)
 
 
-def _start(seconds_max: float) -> tuple[subprocess.Popen[str], int]:
-    """Start a worker, and return it with the pipe that it reads: it ends when that closes."""
-    reads, lifeline = os.pipe()
-    try:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.mutants.worker", str(-int(-seconds_max // 1))],
-            cwd=ROOT,
-            stdin=reads,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            process_group=0,  # Ctrl-C is for the gauntlet, which then ends its children
+def found_in(name: str, answer: Answer) -> Found:
+    """Read what a child says of a mutant."""
+    last = answer.lines[-1] if answer.lines else {}
+    played = sum(isinstance(line.get("begins"), int) for line in answer.lines)
+    if answer.late or answer.error:
+        return Found(
+            name=name,
+            outcome=Outcome.TOO_LONG if answer.late else Outcome.CRASHED,
+            seed=last.get("begins"),
+            kinds=(),
+            sentence=(answer.late or answer.error)[:TOLD_CHARACTERS_MAX],
+            played=played,
         )
-    except BaseException:
-        os.close(lifeline)
-        raise
-    finally:
-        os.close(reads)
-    return child, lifeline
-
-
-def _tell(lifeline: int, name: str, seeds: Sequence[int], scenarios: bool) -> None:
-    """Tell a worker what to search; one that has ended already is reported by its exit code."""
-    view = memoryview(f"{json.dumps({'name': name, 'seeds': seeds, 'scenarios': scenarios})}\n".encode())
-    with suppress(BrokenPipeError):
-        while view:
-            view = view[os.write(lifeline, view) :]
-
-
-def found_in(name: str, out: str) -> Found:
-    """Read what a worker printed at its end."""
-    last = json.loads(out.splitlines()[-1])
     return Found(
         name=name,
         outcome=Outcome.SURVIVED if last["seed"] is None else Outcome.FOUND,
@@ -165,28 +144,6 @@ def found_in(name: str, out: str) -> Found:
         kinds=tuple(last["kinds"]),
         sentence=last["sentence"][:TOLD_CHARACTERS_MAX],
         scenarios=tuple(last["scenarios"]),
-        played=_seeds_begun(_whole(out)),
+        played=played,
         cpu_s=last["cpu_s"],
     )
-
-
-def _broken(name: str, outcome: Outcome, out: str, told: str) -> Found:
-    """Return the outcome of a worker that did not end by itself."""
-    lines = _whole(out)
-    return Found(
-        name=name,
-        outcome=outcome,
-        seed=lines[-1].get("begins") if lines else None,
-        kinds=(),
-        sentence=told[:TOLD_CHARACTERS_MAX],
-        played=_seeds_begun(lines),
-    )
-
-
-def _whole(out: str) -> list[dict[str, Any]]:
-    """Return the lines of a worker; the last one may be torn."""
-    return [json.loads(line) for line in out.splitlines() if line.endswith("}")]
-
-
-def _seeds_begun(lines: Sequence[Mapping[str, Any]]) -> int:
-    return sum(isinstance(line.get("begins"), int) for line in lines)

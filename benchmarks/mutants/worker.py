@@ -14,31 +14,47 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from benchmarks.mutants import MUTANTS
 from benchmarks.mutants.apply import install
+from benchmarks.mutants.probing import probe
 
 PROTOCOL: Final = "kip380"
 # In place of a name: the core as it is.
 UNCHANGED: Final = "-"
+# Likewise, and which mutants each seed reaches is asked.
+SURVEY: Final = "--survey"
 
 
-def search(seeds: Sequence[int]) -> dict[str, Any]:
-    """Play the seeds as `fencepost run --host sim` does, up to the first finding; return it as JSON data."""
+def searcher() -> Callable[[int], dict[str, Any]]:
+    """Import the core, and return what plays a seed as `fencepost run --host sim` does, as JSON data."""
     from harness.model import Verdict
     from harness.search.random_runs import SIM, RandomRuns
     from harness.search.simulated import sim_player, simulate_seed
 
     runs = RandomRuns(target="broker", variant=PROTOCOL, host=SIM)
     player = sim_player(runs.load_target())
+
+    def play(seed: int) -> dict[str, Any]:
+        result = simulate_seed(player, runs, seed)
+        if not result.is_finding:
+            return {"seed": None, "kinds": [], "sentence": ""}
+        kinds = {a.kind.value: None for a in result.anomalies if a.verdict >= Verdict.UNKNOWN}
+        return {"seed": seed, "kinds": list(kinds), "sentence": next(iter(result.sentences), "")}
+
+    return play
+
+
+def search(seeds: Sequence[int]) -> dict[str, Any]:
+    """Play the seeds up to the first finding; return it as JSON data."""
+    play = searcher()
     for seed in seeds:
         _say({"begins": seed})
-        result = simulate_seed(player, runs, seed)
-        if result.is_finding:
-            kinds = {a.kind.value: None for a in result.anomalies if a.verdict >= Verdict.UNKNOWN}
-            return {"seed": seed, "kinds": list(kinds), "sentence": next(iter(result.sentences), "")}
+        found = play(seed)
+        if found["seed"] is not None:
+            return found
     return {"seed": None, "kinds": [], "sentence": ""}
 
 
@@ -95,6 +111,9 @@ def main(arguments: Sequence[str]) -> int:
     limit(int(arguments[0]))
     asked = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    if asked["name"] == SURVEY:
+        probe(asked["places"], asked["seeds"], searcher, _say)
+        return 0
     if asked["name"] != UNCHANGED:
         install(MUTANTS[asked["name"]])
     found = search(asked["seeds"])

@@ -8,17 +8,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from benchmarks.mutants import MUTANTS, __main__, search
+from benchmarks.mutants import MUTANTS, __main__, children
 from benchmarks.mutants.found import Found, Outcome
 from benchmarks.mutants.hints import in_order, read_hints, written
 from benchmarks.mutants.journal import Journal, state_of_sources
 from benchmarks.mutants.mutant import MutantError
 from benchmarks.mutants.search import Gauntlet
+from benchmarks.mutants.survey import Surveyed
 from harness.cleanup.process import until
 from harness.model import UsageError
 from tests.kept import exhaustive, keep
@@ -26,16 +28,17 @@ from tests.kept import exhaustive, keep
 ROOT: Final = Path(__file__).resolve().parents[2]
 # The first two are found at seeds 0 and 1, the last one survives.
 NAMES: Final = ("checkpoint-written-once", "fetching-goes-on", "admin-unwatched")
-ABOUT: Final = {"sources": "abc", "seeds": [0, 3], "in order": False, "scenarios": False}
+ABOUT: Final = {"sources": "abc", "seeds": [0, 3], "in order": False, "every seed": False, "scenarios": False}
 FOUND: Final = Found(
     name=NAMES[0], outcome=Outcome.FOUND, seed=1, kinds=("lost",), sentence="m1 is lost", played=1, cpu_s=1.5
 )
+SURVEYED: Final = Surveyed(seed=1, reached=frozenset(NAMES[:2]), kinds=())
 MOMENT_S_MAX: Final = 120.0
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.mutants", *NAMES, "--seeds", "3", "--journal", str(folder), *words],
+        [sys.executable, "-m", "benchmarks.mutants", *NAMES, *words, "--seeds", "3", "--journal", str(folder)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -63,6 +66,11 @@ def has_ended(pid: int) -> bool:
         return True
 
 
+def named(folder: Path) -> list[str]:
+    """Return the mutants of a journal."""
+    return [line["name"] for line in map(json.loads, done_lines(folder)) if "name" in line]
+
+
 def same(found: Found) -> Found:
     """Return what must not differ from one gauntlet to the next."""
     return replace(found, cpu_s=0.0)
@@ -73,7 +81,7 @@ def same(found: Found) -> Found:
 @pytest.mark.parametrize("number", keep([signal.SIGKILL, signal.SIGTERM], signal.SIGKILL))
 def test_ended_gauntlet_leaves_no_process_and_goes_on(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "journal"
-    first = start(folder, "--jobs", "1")
+    first = start(folder, "--every-seed", "--jobs", "1")
     assert until(lambda: bool(done_lines(folder)) and bool(workers_of(first.pid)), MOMENT_S_MAX)
     workers = workers_of(first.pid)
     first.send_signal(number)
@@ -86,16 +94,16 @@ def test_ended_gauntlet_leaves_no_process_and_goes_on(tmp_path: Path, number: si
     with (folder / "journal.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"name":"admin-unwatched","outcome":"fou')
 
-    again = start(folder, "--jobs", "2")
+    again = start(folder, "--every-seed", "--jobs", "2")
     out, told = again.communicate(timeout=MOMENT_S_MAX)
     assert (0, "") == (again.returncode, told)
     assert f"{len(before)} of 3 stand in" in out
     after = done_lines(folder)
     assert before == after[: len(before)]
-    assert sorted(NAMES) == sorted(json.loads(line)["name"] for line in after)
+    assert sorted(NAMES) == sorted(named(folder))
     page = (folder / "found.md").read_text(encoding="utf-8")
     assert "| `vacuous`, `oracle-rest` | 1 | checkpoint-written-once 0 |" in page
-    assert "| admin-unwatched | survived | unreachable: " in page
+    assert "| admin-unwatched | survived | 3 | unreachable: " in page
 
 
 @exhaustive
@@ -106,32 +114,38 @@ def test_one_job_and_two_find_the_same_and_print_the_same_page(tmp_path: Path) -
         folder = tmp_path / jobs
         process = start(folder, "--jobs", jobs)
         process.communicate(timeout=MOMENT_S_MAX)
-        journal = [Found.from_dict(json.loads(line)) for line in done_lines(folder)]
-        page = (folder / "found.md").read_bytes()
-        found.append((process.returncode, page, {each.name: same(each) for each in journal}))
+        lines = [json.loads(line) for line in done_lines(folder)]
+        mutants = {line["name"]: same(Found.from_dict(line)) for line in lines if "name" in line}
+        seeds = sorted((line for line in lines if "surveyed" in line), key=itemgetter("surveyed"))
+        found.append((process.returncode, (folder / "found.md").read_bytes(), mutants, seeds))
     assert found[0] == found[1]
     assert set(NAMES) == found[0][2].keys()
+    assert [0, 1, 2] == [seed["surveyed"] for seed in found[0][3]]
 
 
 def test_worker_that_is_ended_from_outside_says_nothing_of_its_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = search._start
+    begin = children._start
 
     def start_and_kill(seconds_max: float) -> tuple[subprocess.Popen[str], int]:
         child, lifeline = begin(seconds_max)
         child.kill()
         return child, lifeline
 
-    monkeypatch.setattr(search, "_start", start_and_kill)
+    monkeypatch.setattr(children, "_start", start_and_kill)
     with pytest.raises(
-        search.WorkerLostError, match=r"fetching-goes-on: its process was ended by signal 9; .*--jobs"
+        children.WorkerLostError, match=r"fetching-goes-on: its process was ended by signal 9; .*--jobs"
     ):
         list(Gauntlet(range(3)).run([MUTANTS["fetching-goes-on"]], jobs=1))
 
 
 # --- the journal ---------------------------------------------------------------------------------------------
 def test_what_is_done_is_known_after_a_new_start(tmp_path: Path) -> None:
-    Journal(tmp_path, ABOUT).add(FOUND)
-    assert {FOUND.name: FOUND} == Journal(tmp_path, ABOUT).done
+    journal = Journal(tmp_path, ABOUT)
+    journal.add(FOUND)
+    journal.add_surveyed(SURVEYED)
+    again = Journal(tmp_path, ABOUT)
+    assert {FOUND.name: FOUND} == again.done
+    assert {SURVEYED.seed: SURVEYED} == again.survey.done
 
 
 @pytest.mark.parametrize(
@@ -157,8 +171,8 @@ def test_journal_of_something_else_is_refused_and_left_as_it_is(
     [
         ("[]\n", "is of other content"),
         ("no\n", "expected lines of JSON"),
-        (f'{json.dumps(ABOUT)}\n{{"name": "a"}}\n', ":2: KeyError.*expected what was found of a mutant"),
-        (f'{json.dumps(ABOUT)}\n"a"\n', ":2: TypeError.*expected what was found of a mutant"),
+        (f'{json.dumps(ABOUT)}\n{{"name": "a"}}\n', ":2: KeyError.*expected a mutant or a seed"),
+        (f'{json.dumps(ABOUT)}\n"a"\n', ":2: TypeError.*expected a mutant or a seed"),
     ],
 )
 def test_file_that_is_no_journal_is_refused(tmp_path: Path, text: str, told: str) -> None:
@@ -195,8 +209,13 @@ def play(monkeypatch: pytest.MonkeyPatch, folder: Path, names: tuple[str, ...]) 
                 played.append(name)
                 yield replace(FOUND, name=name)
 
+    def look(self: Gauntlet, *, jobs: int) -> Iterator[list[Surveyed]]:
+        assert self.survey is not None
+        yield [replace(SURVEYED, seed=seed) for seed in self.seeds if seed not in self.survey.done]
+
     monkeypatch.setattr(Gauntlet, "run", run)
-    return __main__.main([*names, "--journal", str(folder)]), played
+    monkeypatch.setattr(Gauntlet, "look", look)
+    return __main__.main([*names, "--seeds", "3", "--journal", str(folder)]), played
 
 
 def test_page_follows_from_the_journal_in_the_order_of_the_tables(
@@ -226,11 +245,11 @@ def test_foreign_journal_ends_the_command_with_a_line(
 def test_sources_that_change_end_the_gauntlet_and_are_not_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    states = iter(["before", "before", "after"])
+    states = iter(["before", "before", "before", "after"])
     monkeypatch.setattr(__main__, "state_of_sources", lambda mutants: next(states))
     assert (2, list(NAMES[:2])) == play(monkeypatch, tmp_path, NAMES)
     assert "sources: changed while the gauntlet ran" in capsys.readouterr().err
-    assert [NAMES[0]] == [json.loads(line)["name"] for line in done_lines(tmp_path)]
+    assert [NAMES[0]] == named(tmp_path)
 
 
 # --- hints ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from benchmarks.mutants import MUTANTS, __main__, worker
-from benchmarks.mutants.apply import MutantFinder, install
+from benchmarks.mutants.apply import ChangedFinder, install
+from benchmarks.mutants.children import Answer
 from benchmarks.mutants.found import Found, Outcome
 from benchmarks.mutants.mutant import MutantError
 from benchmarks.mutants.page import PAGE, page
@@ -41,7 +42,7 @@ def test_loader_serves_the_changed_module_and_writes_nothing() -> None:
     )
     file = Path(str(fences.__file__))
     before = file.read_bytes()
-    spec = MutantFinder(FENCE).find_spec(FENCE.full_module, [str(file.parent)])
+    spec = ChangedFinder({FENCE.full_module: FENCE.applied}).find_spec(FENCE.full_module, [str(file.parent)])
     assert spec is not None and spec.loader is not None
     broken = module_from_spec(spec)
     spec.loader.exec_module(broken)
@@ -52,7 +53,10 @@ def test_loader_serves_the_changed_module_and_writes_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["targets.broker.core.leader", "targets.broker.core", "fences", "json"])
 def test_finder_leaves_every_other_module_alone(name: str) -> None:
-    assert MutantFinder(FENCE).find_spec(name, [str(Path(str(fences.__file__)).parent)]) is None
+    assert (
+        ChangedFinder({FENCE.full_module: FENCE.applied}).find_spec(name, [str(Path(str(fences.__file__)).parent)])
+        is None
+    )
 
 
 def test_mutant_of_a_module_that_is_loaded_is_refused() -> None:
@@ -93,10 +97,10 @@ def test_mutant_that_is_not_done_in_time_is_ended_and_reported() -> None:
 
 def test_last_line_of_a_worker_is_what_it_found() -> None:
     end = {"seed": 3, "kinds": ["lost"], "sentence": "m1 is lost", "scenarios": [], "cpu_s": 0.5}
-    out = "\n".join(map(json.dumps, ({"begins": 2}, {"begins": 3}, end)))
+    lines = ({"begins": 2}, {"begins": 3}, end)
     one = replace(found("a", Outcome.FOUND, 3, "lost"), sentence="m1 is lost", played=2, cpu_s=0.5)
-    assert one == found_in("a", out)
-    assert Outcome.SURVIVED is found_in("a", json.dumps({**end, "seed": None})).outcome
+    assert one == found_in("a", Answer(lines=lines))
+    assert Outcome.SURVIVED is found_in("a", Answer(lines=({**end, "seed": None},))).outcome
 
 
 # --- what is printed -----------------------------------------------------------------------------------------
@@ -157,7 +161,8 @@ def test_results_go_to_a_file_and_one_that_cannot_be_written_is_an_error(
 
     monkeypatch.setattr(Gauntlet, "run", run)
     folder = str(tmp_path / "journal")
-    words = [BROKEN.name, "--first-seed", "5", "--seeds", "3", "--jobs", "2", "--journal", folder, "--json"]
+    words = [BROKEN.name, "--first-seed", "5", "--seeds", "3", "--jobs", "2", "--journal", folder]
+    words += ["--every-seed", "--json"]
     assert 0 == __main__.main([*words, str(tmp_path / "found.json")])
     (row,) = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert (BROKEN.name, "found", 6, ["lost"], "phases") == tuple(
