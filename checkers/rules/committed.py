@@ -41,7 +41,7 @@ KINDS: Final = (
         words="A replica that may be elected lacks a record that a leader's high watermark had passed, and no "
         "fault took it.",
         evidence="broker: append, truncate, recovered, high-watermark, leader, follower; metadata: state; "
-        "fabric: fetch, fetched, hold, held, release, delay, commanded; client: produce; nemesis",
+        "fabric: fetch, fetched, hold, held, release, delay, learned; client: produce; nemesis",
         unchecked="never; but where brokers emit no events, a cut that no fetch shows, or that a fault, a late "
         "watch of ZooKeeper or a held fetch may explain, is not found.",
         source="hachikuji/kafka-specification, StrongIsr",

@@ -27,7 +27,7 @@ from harness.model import Anomaly, CopyFate, Fates, Kind, Op, OpType, events_of,
 
 _EVIDENCE: Final = (
     "client: produce, read; log; metadata: state; broker: append, truncate, recovered, leader, follower, "
-    "high-watermark, isr, flush, flushed; nemesis; fabric: fetch, hold, held, release, delay, commanded"
+    "high-watermark, isr, flush, flushed; nemesis; fabric: fetch, hold, held, release, delay, learned"
 )
 _UNCHECKED: Final = (
     "A copy whose origin is unknown, or a leader that reported no append of it: the loss is unchecked. Where "

@@ -19,7 +19,7 @@ KINDS: Final = (
         "was below a high watermark, so that it was promised, whatever its acks. If the proof holds, the "
         "kind is that of the permitted loss.",
         evidence="client: poll, produce; log; metadata: state; broker: append, truncate, recovered, "
-        "leader, follower, high-watermark; nemesis; fabric: fetch, hold, held, release, delay, commanded",
+        "leader, follower, high-watermark; nemesis; fabric: fetch, hold, held, release, delay, learned",
         unchecked="Where brokers emit no events, a record is promised to the ISR if the node that showed it was "
         "the leader in ZooKeeper from before the poll until after its answer, or if nothing may have taken a "
         "record until then; if neither, and a fault may have taken records later, the loss is unchecked. The same "

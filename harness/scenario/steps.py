@@ -2,7 +2,7 @@
 The steps of a scenario, as values; harness/scenario/runner.py executes them.
 
 `API` may be `question`: the request that a restarted follower sends first under the protocol that is played.
-A link is (from, to) in the direction of its requests. `*` is any node; "zookeeper" is the other end of a node's
+A link is (from, to) in the direction of its requests. `*` is any node; "metadata" is the other end of a node's
 link to ZooKeeper. A cut, a delay or a doubling must have affected a frame before it is healed or the scenario
 ends.
 """

@@ -27,13 +27,13 @@ class Seen:
 
     def leads(self, node: str, epoch: int, *, ms: int, isr: str = "ABC") -> Self:
         """Add a state of the partition in ZooKeeper."""
-        state = {"leader": node, "epoch": epoch, "isr": list(isr), "zk_version": self._version}
+        state = {"leader": node, "epoch": epoch, "isr": list(isr), "version": self._version}
         self._version += 1
-        return self._add(ms, Source.METADATA, "leaderAndISR", OpType.INFO, "zookeeper", **TOPIC, **state)
+        return self._add(ms, Source.METADATA, "state", OpType.INFO, "metadata", **TOPIC, **state)
 
     def registered(self, nodes: str, *, ms: int) -> Self:
         """Add which nodes have a session in ZooKeeper."""
-        return self._add(ms, Source.METADATA, "registered", OpType.INFO, "zookeeper", nodes=list(nodes))
+        return self._add(ms, Source.METADATA, "members", OpType.INFO, "metadata", nodes=list(nodes))
 
     def acked(self, value: str, offset: int, *, ms: int) -> Self:
         """Add a produce that is acknowledged with acks=all a millisecond later."""
@@ -56,7 +56,7 @@ class Seen:
     def commanded(self, node: str, leader: str, *, ms: int) -> Self:
         """Add a node's answer to a command to follow a leader."""
         value = {"link": ["A", node], **TOPIC, "leader": leader, "epoch": 0, "isr": [], "error": 0}
-        return self._add(ms, Source.FABRIC, "commanded", OpType.INFO, "fabric", **value)
+        return self._add(ms, Source.FABRIC, "learned", OpType.INFO, "fabric", **value)
 
     def frame(self, f: str, link: str, *, ms: int) -> Self:
         """Add what befalls requests of fetches: `hold`, `held` or `release`."""

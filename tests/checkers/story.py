@@ -83,19 +83,19 @@ class Story:
 
     def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int | None = None) -> Self:
         if self._version < 0:
-            self.add(Source.METADATA, "zookeeper", OpType.INFO, "controller", node="C")
-            self.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=sorted(IDS))
+            self.add(Source.METADATA, "metadata", OpType.INFO, "controller", node="C")
+            self.add(Source.METADATA, "metadata", OpType.INFO, "members", nodes=sorted(IDS))
         self._version = self._version + 1 if version is None else version
         return self.add(
             Source.METADATA,
-            "zookeeper",
+            "metadata",
             OpType.INFO,
-            "leaderAndISR",
+            "state",
             **TOPIC,
             leader=leader,
             epoch=epoch,
             isr=list(isr),
-            zk_version=self._version,
+            version=self._version,
         )
 
     def leads(self, node: str, epoch: int, end: int, isr: str = "AB", **more: Any) -> Self:
@@ -158,7 +158,7 @@ class Story:
     def shrinks(self, node: str, isr: str, epoch: int) -> Self:
         ids = [IDS[name] for name in isr]
         self._version += 1
-        return self.broker(node, "isr", **TOPIC, isr=ids, zk_version=self._version, epoch=epoch)
+        return self.broker(node, "isr", **TOPIC, isr=ids, version=self._version, epoch=epoch)
 
     def sends(self, name: str, acks: int = -1) -> Self:
         for value in self.records[name]:

@@ -42,7 +42,7 @@ def test_check_is_unchecked_when_the_rule_crashes() -> None:
 def test_check_is_unchecked_when_a_needed_source_is_missing() -> None:
     checkers = _checker(_crashes, (Source.LOG,), (Source.BROKER, Source.METADATA), (Source.RUNNER,))
     (found,) = check(Story(RECORDS).ops, checkers)
-    assert "the history has nothing from log and broker or zookeeper" in found.sentence
+    assert "the history has nothing from log and broker or metadata" in found.sentence
 
 
 def test_check_goes_on_when_one_rule_crashes() -> None:

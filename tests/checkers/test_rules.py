@@ -240,9 +240,9 @@ def test_silent_replica_is_stuck_from_what_it_printed_until_it_obeys_a_newer_epo
     line = "Error processing data for partition t-0 offset 5"
     story = Story(RECORDS).elected("A", 1).sends("m1").acked("m1", 0)
     commanded = {**TOPIC, "link": ["C", "B"], "leader": "A", "isr": ["A", "B"]}
-    story.add(Source.FABRIC, "fabric", OpType.INFO, "commanded", **commanded, epoch=1, error=0)
+    story.add(Source.FABRIC, "fabric", OpType.INFO, "learned", **commanded, epoch=1, error=0)
     story.broker("B", "printed", **TOPIC, what="stuck", line=line)
-    story.add(Source.FABRIC, "fabric", OpType.INFO, "commanded", **commanded, epoch=epoch, error=error)
+    story.add(Source.FABRIC, "fabric", OpType.INFO, "learned", **commanded, epoch=epoch, error=error)
     story.healed().log("A", [(0, M1)]).log("B", [(0, M1)])
     found = caught_up(story.ops)
     assert ([("B",)] if stuck else []) == [each.nodes for each in found]
@@ -285,7 +285,7 @@ def test_read_is_excused_when_the_high_watermark_stands_inside_the_batch_that_it
         ("done", "The history has no end: the run was cut short."),
         ("produce", "No produce was acknowledged, so nothing could be lost."),
         ("read", "No final read through the client succeeded."),
-        ("leaderAndISR leader", "The history does not say which node leads at the end."),
+        ("state leader", "The history does not say which node leads at the end."),
         ("snapshot batch", "A's log was not read at the end.,B's log was not read at the end."),
     ],
 )

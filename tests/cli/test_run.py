@@ -74,7 +74,7 @@ def test_search_goes_on_until_the_time_is_up(tmp_path: Path, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert "seeds per second and core" in out
     kinds = {line.split()[1] for line in out.partition("what was done")[2].splitlines() if line.startswith("│")}
-    drawn_with_the_world = {"depose-controller", "expire", "zookeeper"}
+    drawn_with_the_world = {"depose-controller", "expire", "metadata"}
     assert {"kill"} <= kinds <= {"kill", "hold", "restart"} | drawn_with_the_world
 
 

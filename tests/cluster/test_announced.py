@@ -15,11 +15,11 @@ Told = tuple[str, Event]
 
 
 def zookeeper(*nodes: str | None) -> Told:
-    return "zookeeper", Members(nodes=nodes)
+    return "metadata", Members(nodes=nodes)
 
 
 def says(node: str, *, taken_over: bool = False) -> Told:
-    return node, Member(taken_over=taken_over, czxid=1)
+    return node, Member(taken_over=taken_over, incarnation=1)
 
 
 @pytest.mark.parametrize(

@@ -211,11 +211,11 @@ def test_held_answer_arrives_on_release_after_its_sender_died(net: World) -> Non
 
 def test_zookeeper_link_holds_by_direction(net: World) -> None:
     near, far = net.connect_zookeeper()
-    hold = net.fabric.hold("ZooKeeper", "A", "zookeeper", "answer")
+    hold = net.fabric.hold("ZooKeeper", "A", "metadata", "answer")
     near.send(wire.frame(b"get"))
     far.expect(wire.frame(b"get"))
     far.send(wire.frame(b"reply"), wire.frame(b"watch"))
-    assert (("A", "zookeeper"), "ZooKeeper") == ((frame := hold.wait(WAIT_S)).link, frame.api)
+    assert (("A", "metadata"), "ZooKeeper") == ((frame := hold.wait(WAIT_S)).link, frame.api)
     assert near.silent()
     net.fabric.release(hold)
     near.expect(wire.frame(b"reply"), wire.frame(b"watch"))

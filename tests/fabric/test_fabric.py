@@ -116,7 +116,7 @@ def test_fabric_can_be_called_from_its_own_thread() -> None:
         (lambda f: f.add_zookeeper_link("X", Address(host=LOOPBACK, port=1)), "unknown node 'X'"),
         (lambda f: f.add_broker("A", 7, Address(host=LOOPBACK, port=1)), "'A' with id 7 already exists"),
         (lambda f: f.add_broker("C", 1, Address(host=LOOPBACK, port=1)), "'C' with id 1 already exists"),
-        (lambda f: f.add_broker("zookeeper", 7, Address(host=LOOPBACK, port=1)), "reserved"),
+        (lambda f: f.add_broker("metadata", 7, Address(host=LOOPBACK, port=1)), "reserved"),
     ],
 )
 def test_usage_error_names_what_is_wrong(net: World, call: object, text: str) -> None:

@@ -65,7 +65,7 @@ def test_second_leader_is_not_killed_since_no_majority_would_be_left() -> None:
 def test_broker_that_was_cut_from_zookeeper_for_a_while_keeps_its_session() -> None:
     result, ops = played("cut", f"{M1}cut-from-zookeeper B\n{M2}zookeeper-back B\n{M3}")
     assert Verdict.VALID is result.verdict, result.anomalies
-    assert "frames lost: whole connections on B -> zookeeper" == seen(ops, "cut-from-zookeeper")
+    assert "frames lost: whole connections on B -> metadata" == seen(ops, "cut-from-zookeeper")
     assert "; B is registered in session 0x1000000000000003" in seen(ops, "zookeeper-back")
 
 
@@ -79,7 +79,7 @@ def test_broker_whose_session_ended_while_it_was_cut_off_registers_anew() -> Non
 def test_zookeeper_is_late_for_a_controller_that_elects() -> None:
     result, ops = played("late", f"{M1}zookeeper-late C\nelect B\nawait leader = B\nreconnect C\n{M2}")
     assert Verdict.VALID is result.verdict, result.anomalies
-    assert "zookeeper-late: frames late: 7 on C -> zookeeper; open again: C -> zookeeper" == seen(ops, "reconnect")
+    assert "zookeeper-late: frames late: 7 on C -> metadata; open again: C -> metadata" == seen(ops, "reconnect")
 
 
 @pytest.mark.parametrize("protocol", ["kip101", "kip380"])

@@ -22,7 +22,7 @@ class Links:
     rules = (SimpleNamespace(ends=(("A", "B"),)),)
 
     def holds_back(self, src: str, dst: str) -> bool:
-        return (src, dst) == ("D", "zookeeper")
+        return (src, dst) == ("D", "metadata")
 
     def hold_of(self, api: str, src: str, dst: str, direction: str) -> str:
         if (direction, api, src, dst) == ("answers", "Fetch", "A", "B"):

@@ -45,10 +45,10 @@ def _begin(r: Recorder, epochs: bool) -> list[int]:
     e = 0 if epochs else -1
     for node in "ABC":
         r.op(Source.BROKER, node, "started", id=IDS[node], pid=4100 + IDS[node], protocol="")
-        r.op(Source.BROKER, node, "registered", taken_over=False)
-    r.op(Source.METADATA, "zookeeper", "registered", nodes=["A", "B", "C"])
-    r.op(Source.METADATA, "zookeeper", "controller", node="C")
-    r.op(Source.METADATA, "zookeeper", "leaderAndISR", **PLACE, leader="B", epoch=0, isr=["A", "B"], zk_version=0)
+        r.op(Source.BROKER, node, "member", taken_over=False)
+    r.op(Source.METADATA, "metadata", "members", nodes=["A", "B", "C"])
+    r.op(Source.METADATA, "metadata", "controller", node="C")
+    r.op(Source.METADATA, "metadata", "state", **PLACE, leader="B", epoch=0, isr=["A", "B"], version=0)
     r.broker("B", "leader", epoch=0, log_end_offset=0, high_watermark=0, isr=[3, 7], resumed=False, unclean=False)
     r.broker("A", "follower", epoch=0, leader=3, log_end_offset=0, high_watermark=0)
     r.broker("A", "truncate", **{"from": 0}, to=0, end=0, reason="high-watermark", epoch=0)
@@ -98,7 +98,7 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
             epochs=[],
             high_watermark=1,
         )
-        r.op(Source.BROKER, "A", "registered", taken_over=True)
+        r.op(Source.BROKER, "A", "member", taken_over=True)
         r.op(Source.NEMESIS, "nemesis", "restart", OpType.OK, nodes=["A"], probe="answers ApiVersions")
         r.broker("A", "follower", epoch=0, leader=3, log_end_offset=3, high_watermark=1)
         cut = _ask_or_cut(r, old)
@@ -108,9 +108,7 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
         r.op(
             Source.NEMESIS, "nemesis", "expire", OpType.OK, nodes=["B"], probe="/brokers/ids/3 is gone after 7 ms"
         )
-        elected = r.op(
-            Source.METADATA, "zookeeper", "leaderAndISR", **PLACE, leader="A", epoch=1, isr=["A"], zk_version=1
-        )
+        elected = r.op(Source.METADATA, "metadata", "state", **PLACE, leader="A", epoch=1, isr=["A"], version=1)
         end = 1 if old else 3
         r.broker(
             "A", "leader", epoch=1, log_end_offset=end, high_watermark=1, isr=[7], resumed=False, unclean=False
@@ -138,7 +136,7 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
             r.fabric("epoch-question", "B", "A", **PLACE, leader_epoch=0, version=0)
             r.fabric("epoch-answer", "B", "A", **PLACE, error=0, leader_epoch=-1, end_offset=3)
             r.broker("B", "truncate", **{"from": 3}, to=3, end=3, reason="epoch-answer", epoch=1)
-        r.broker("B", "isr", isr=[7, 3], zk_version=2, epoch=1)
+        r.broker("B", "isr", isr=[7, 3], version=2, epoch=1)
     log = [(e, ["m1-9a"])] + ([] if old else [(0, ["m2-4c", "m2-e1"])])
     reads = [r.read_log(n, log, high_watermark=end, epochs=None if old else [(0, 0)])[0] for n in "AB"]
     r.finish([value for _, values in log for value in values])
@@ -200,9 +198,7 @@ def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
             epochs=[],
             high_watermark=1,
         )
-        elected = r.op(
-            Source.METADATA, "zookeeper", "leaderAndISR", **PLACE, leader="B", epoch=1, isr=["B"], zk_version=1
-        )
+        elected = r.op(Source.METADATA, "metadata", "state", **PLACE, leader="B", epoch=1, isr=["B"], version=1)
         r.broker("B", "leader", epoch=1, log_end_offset=1, high_watermark=1, isr=[3], resumed=False, unclean=False)
     with r.step("append B m3 codec=gzip", "B takes m3, five records in one compressed batch, at m2's offset."):
         r.produce("m3", "B", 1, stored=e1)
@@ -294,7 +290,7 @@ def unknown1() -> tuple[RunResult, list[Op]]:
     _begin(r, epochs=True)
     with r.step("kill A", "A restarts. The controller does not notice: A stays in the ISR."):
         r.fault("kill", "A", 31, "pid 4107 is gone (waitid)")
-        r.broker("B", "isr", isr=[3], zk_version=1, epoch=0)
+        r.broker("B", "isr", isr=[3], version=1, epoch=0)
     with r.step("expect isr A B"):
         r.wait(40_000)
         raise StepFailedError(reason)

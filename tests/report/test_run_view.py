@@ -27,7 +27,7 @@ def test_long_history_keeps_proof_and_faults_before_all_else() -> None:
     kept = {op.index for op in chosen(long, {5000})}
     assert len(kept) == limits.HISTORY_ROWS_MAX
     assert 5000 in kept
-    assert {op.index for op in ops if op.f in ("kill", "truncate", "leaderAndISR")} <= kept
+    assert {op.index for op in ops if op.f in ("kill", "truncate", "state")} <= kept
 
 
 @pytest.mark.parametrize("source", Source)

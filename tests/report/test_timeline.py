@@ -32,7 +32,7 @@ def _labels(timeline: Timeline, lane: str) -> list[str]:
 
 def test_every_source_has_a_lane() -> None:
     lanes = _timeline(scenario1("hw")[1]).lanes
-    assert lanes == ("scenario", "client-0", "nemesis", "fabric", "zookeeper", "A", "B", "C")
+    assert lanes == ("scenario", "client-0", "nemesis", "fabric", "metadata", "A", "B", "C")
 
 
 def test_node_lane_tells_role_fault_append_cut_and_high_watermark() -> None:

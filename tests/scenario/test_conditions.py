@@ -118,7 +118,7 @@ def silent(room: Room, first_question: str = "OffsetForLeaderEpoch") -> None:
 
 
 def commanded(room: Room, name: str, epoch: int, *, error: int = 0, topic: str = "log") -> None:
-    room.fabric("commanded", "C", name, topic=topic, epoch=epoch, error=error)
+    room.fabric("learned", "C", name, topic=topic, epoch=epoch, error=error)
 
 
 def test_silent_node_has_heard_when_it_has_obeyed_the_command_of_the_newest_epoch(room: Room) -> None:

@@ -56,7 +56,7 @@ def room(cluster: FakeCluster, history: History) -> Room:
         ("hold requests question A -> B", ("hold", "Epoch", "A", "B", "request", None)),
         ("cut A -> B", ("cut", "A", "B", {"both_ways": False, "close": False})),
         ("cut A <-> B", ("cut", "A", "B", {"both_ways": True, "close": False})),
-        ("cut A -> zookeeper close", ("cut", "A", "zookeeper", {"both_ways": False, "close": True})),
+        ("cut A -> metadata close", ("cut", "A", "metadata", {"both_ways": False, "close": True})),
         ("delay answers Fetch A -> B 0.5", ("delay", "Fetch", "A", "B", "answer", 0.5)),
         ("double LeaderAndIsr C -> A", ("double", "LeaderAndIsr", "C", "A")),
         ("release all", ("release",)),

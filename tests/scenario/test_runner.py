@@ -219,7 +219,7 @@ def test_run_is_read_once_a_node_that_zookeeper_names_anew_has_said_that_it_regi
             cluster.listen(read_history(cluster.history.path)[-1])
 
         def registers() -> None:
-            tell(Source.BROKER, name, "registered", {"taken_over": False, "czxid": 7})
+            tell(Source.BROKER, name, "member", {"taken_over": False, "incarnation": 7})
 
         def until(condition: Callable[[], bool], seconds: float) -> bool:
             if seconds == limits.TOLD_S_MAX:
@@ -230,9 +230,9 @@ def test_run_is_read_once_a_node_that_zookeeper_names_anew_has_said_that_it_regi
 
         registers()
         for nodes in (["A", "B", "C"], ["A", "B"], ["A", "B", "C"]):
-            tell(Source.METADATA, "zookeeper", "registered", {"nodes": nodes})
+            tell(Source.METADATA, "metadata", "members", {"nodes": nodes})
         for other in ("A", "B"):
-            tell(Source.BROKER, other, "registered", {"taken_over": False, "czxid": 5})
+            tell(Source.BROKER, other, "member", {"taken_over": False, "incarnation": 5})
         cluster.time = SimpleNamespace(until=until)  # type: ignore[assignment]
         return "it is named anew"
 

@@ -34,7 +34,7 @@ release all
 release Fetch A -> B
 release answers LeaderAndIsr C -> A
 drop Fetch A -> B
-cut A -> zookeeper close
+cut A -> metadata close
 cut A <-> B
 delay answers Fetch A -> B 0.020
 double LeaderAndIsr * -> A
@@ -71,7 +71,7 @@ held Fetch A -> B
 held answers question A -> B
 asked A -> B
 answered A -> B
-lost A -> zookeeper
+lost A -> metadata
 delayed Fetch A -> B
 doubled question A -> B
 truncated A

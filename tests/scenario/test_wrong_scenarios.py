@@ -73,7 +73,7 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         (7, "hold request Fetch A -> B", "one of answers, requests", "requests"),
         (7, "hold requests Fetsh A -> B", "an api: one of question", "Fetch"),
         (7, "hold requests Fetch A to B", "'->'", ""),
-        (7, "hold requests Fetch A -> zookeper", "an end of a link: one of C, B, A, zookeeper, *", "zookeeper"),
+        (7, "hold requests Fetch A -> metadat", "an end of a link: one of C, B, A, metadata, *", "metadata"),
         (7, "hold requests Fetch A -> B from edn(m1)", "one of end(m1)", "end(m1)"),
         (9, "cut A -> C clsoe", "the end of the line", ""),
         (9, "delay requests Fetch A -> B 0", "seconds, a number above 0", ""),

@@ -59,12 +59,12 @@ def test_line_counts_faults_in_force_elections_and_acknowledgements() -> None:
         (
             "zookeeper",
             OpType.INFO,
-            MetadataState(topic="log", partition=0, leader="A", epoch=0, isr=("A",), zk_version=0),
+            MetadataState(topic="log", partition=0, leader="A", epoch=0, isr=("A",), version=0),
         ),
         (
             "zookeeper",
             OpType.INFO,
-            MetadataState(topic="log", partition=0, leader="B", epoch=1, isr=("B",), zk_version=1),
+            MetadataState(topic="log", partition=0, leader="B", epoch=1, isr=("B",), version=1),
         ),
         (
             "c",

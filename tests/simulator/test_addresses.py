@@ -41,7 +41,7 @@ def test_registration_by_hand_with_another_brokers_address_costs_that_broker_not
     world.zookeeper.tree.write((ZkCreate(path=broker_path(8), data=copied, ephemeral=True),), SESSION)
     world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), OPERATOR)
     world.run(3.0)
-    named = [value["path"] for value in ops.of("unreadable-node", "A")]
+    named = [value["path"] for value in ops.of("unreadable-metadata", "A")]
     assert {broker_path(8)} == set(named)
     assert {"A": COUNT, "B": COUNT} == ends(world)
     assert leads(world, "A")
@@ -55,8 +55,8 @@ def test_registration_that_no_session_owns_is_no_broker(protocol: str) -> None:
     copied = encode_registration(replace(registration("A"), node="D"))
     world.zookeeper.tree.write((ZkCreate(path=broker_path(8), data=copied),), OPERATOR)
     world.run(3.0)
-    assert {f"{broker_path(8)} owner"} == {value["path"] for value in ops.of("unreadable-node", "C")}
-    assert [] == ops.of("unreadable-node", "A")
+    assert {f"{broker_path(8)} owner"} == {value["path"] for value in ops.of("unreadable-metadata", "C")}
+    assert [] == ops.of("unreadable-metadata", "A")
     assert {"A": COUNT, "B": COUNT} == ends(world)
 
 

@@ -41,7 +41,7 @@ def test_follower_asks_a_dead_leader_again_after_each_refusal_and_finds_it_when_
 def test_broker_that_is_not_registered_cannot_be_dialled_but_stays_connected() -> None:
     """The broker is a zombie: its session has expired, and its connections stay open."""
     world = cluster()
-    world.links.cut("A", "zookeeper")
+    world.links.cut("A", "metadata")
     world.run(0.02)
     fetches = Steps(world, "A")
     world.zookeeper.expire(world.zookeeper.session_of(broker_path(1)))

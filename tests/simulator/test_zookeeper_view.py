@@ -47,12 +47,12 @@ def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
     assert world.until(lambda: 2 == state(world).leader, WAIT_S)
     place = {"topic": TOPIC, "partition": 0}
     assert [
-        {**place, "leader": "A", "epoch": 0, "isr": ["A", "B"], "zk_version": 0},
-        {**place, "leader": "B", "epoch": 1, "isr": ["B"], "zk_version": 1},
-    ] == ops.of("leaderAndISR")
-    assert [["A", "B", "C"], ["B", "C"]] == [value["nodes"] for value in ops.of("registered", "zookeeper")]
-    assert [{"node": "C"}] == ops.of("controller", "zookeeper")
-    assert {(Source.METADATA, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "zookeeper"}
+        {**place, "leader": "A", "epoch": 0, "isr": ["A", "B"], "version": 0},
+        {**place, "leader": "B", "epoch": 1, "isr": ["B"], "version": 1},
+    ] == ops.of("state")
+    assert [["A", "B", "C"], ["B", "C"]] == [value["nodes"] for value in ops.of("members", "metadata")]
+    assert [{"node": "C"}] == ops.of("controller", "metadata")
+    assert {(Source.METADATA, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "metadata"}
 
 
 def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, view: SimZooKeeperView) -> None:
@@ -70,7 +70,7 @@ def test_deposed_controller_leaves_office_without_failing(world: World, view: Si
     assert None is view.controller()
     assert world.until(lambda: view.controller() is not None, WAIT_S)
     assert {"epoch": 1, "active": False} in ops.of("controller", "C")
-    assert [{"node": "C"}, {"node": None}] == ops.of("controller", "zookeeper")[:2]
+    assert [{"node": "C"}, {"node": None}] == ops.of("controller", "metadata")[:2]
 
 
 def test_without_a_controller_there_is_nobody_to_depose() -> None:

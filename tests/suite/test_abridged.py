@@ -116,7 +116,7 @@ def test_run_with_lines_that_cannot_be_read_is_unknown_as_a_small_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ops = ops_of("lost-bad")
-    place = next(op.index for op in ops if op.f == "leaderAndISR")
+    place = next(op.index for op in ops if op.f == "state")
     for number, broken in enumerate([replace(ops[place], f="whatever"), replace(ops[place], value={"topic": 7})]):
         ops[place] = broken
         assert unread(PartOps(ops))
@@ -176,9 +176,9 @@ def test_beginning_of_each_kind_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(abridged_ops, "KIND_MAX", 1)
     ops = ops_of("lost-bad")
     run = read_abridged(stored(ops, tmp_path), ())
-    elections = [op for op in ops if op.f == "leaderAndISR"]
+    elections = [op for op in ops if op.f == "state"]
     assert len(elections) > 1
-    assert elections[:1] == [op for op in run if op.f == "leaderAndISR"]
+    assert elections[:1] == [op for op in run if op.f == "state"]
     assert activity_of(PartOps(ops)) == activity_of(run)
 
 

@@ -15,6 +15,7 @@ from harness.model import Op
 from harness.tables.lines import Lines
 from harness.tables.rows import Rows
 from tests.checkers.golden import M1, RECORDS, replicated
+from tests.checkers.plants.edit import RUNS
 from tests.checkers.plants.histories import HISTORIES
 from tests.checkers.story import Story
 from tests.tables.stored import silent
@@ -77,6 +78,16 @@ def test_lines_of_every_golden_and_plant_have_the_rows_of_their_ops() -> None:
         assert _added(LongWay, lines)[0] == found
         quick, total = quick + reader.quick, total + lines.count(b"\n")
     assert 0.9 * total < quick < total
+
+
+@pytest.mark.parametrize("run", ["local-kip101-1", "sim-hw-66"])
+def test_lines_with_older_names_have_the_rows_of_the_names_of_today(run: str) -> None:
+    older = (RUNS / f"{run}.jsonl").read_bytes()
+    today = _lines(map(Op.from_json, older.decode().splitlines()))
+    assert older != today
+    found, reader = _added(Counting, older)
+    assert _added(Lines, today)[0] == found
+    assert 0 < reader.quick < older.count(b"\n")
 
 
 _SCRAPS = (

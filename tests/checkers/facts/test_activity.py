@@ -82,13 +82,13 @@ def test_cut_delay_and_doubling_are_counted_by_their_kind() -> None:
 
 
 def test_cut_of_a_zombie_is_counted_as_the_zombie() -> None:
-    cut = (link("cut", "A", "zookeeper"), link("lost", "A", "zookeeper"))
+    cut = (link("cut", "A", "metadata"), link("lost", "A", "metadata"))
     found = counts_of(nemesis(OpType.INVOKE, "zombie", "A"), *cut, nemesis(OpType.OK, "zombie", "A"))
     assert ({"zombie": 1}, {"zombie": 1}) == (found.asked, found.bit)
 
 
 def test_elections_are_epochs_after_the_first() -> None:
-    states = [(Source.METADATA, OpType.INFO, "leaderAndISR", {"epoch": epoch}) for epoch in (0, 0, 1, 3)]
+    states = [(Source.METADATA, OpType.INFO, "state", {"epoch": epoch}) for epoch in (0, 0, 1, 3)]
     assert (2, 0) == (counts_of(*states).elections, counts_of().elections)
 
 
@@ -174,8 +174,8 @@ def test_topic_is_created_again_when_a_client_is_told_so_once_more() -> None:
 
 def test_topic_that_came_again_unknown_to_its_client_is_counted_by_its_first_state() -> None:
     def state(topic: str, partition: int, zk_version: int) -> tuple[Source, OpType, str, dict[str, Any]]:
-        value = {"topic": topic, "partition": partition, "zk_version": zk_version}
-        return Source.METADATA, OpType.INFO, "leaderAndISR", value
+        value = {"topic": topic, "partition": partition, "version": zk_version}
+        return Source.METADATA, OpType.INFO, "state", value
 
     told = topic_op("create-topic", OpType.OK, "temp")
     shown = [("log", 0, 0), ("temp", 0, 0), ("temp", 1, 0), ("temp", 0, 3), ("temp", 0, 0), ("temp", 0, 0)]

@@ -15,7 +15,7 @@ def test_takeover_is_counted_once_when_the_same_process_is_told_again() -> None:
 def test_takeover_is_elected_when_zookeeper_says_so() -> None:
     story = Story(RECORDS).started("A").elected("A", 0).started("B").leads("A", 0, 0)
     (takeover,) = takeovers(story.ops)
-    assert "leaderAndISR" == story.ops[takeover.elected].f
+    assert "state" == story.ops[takeover.elected].f
 
 
 def test_takeover_is_its_own_election_when_the_leader_resumes() -> None:

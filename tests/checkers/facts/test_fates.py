@@ -74,7 +74,7 @@ def test_replica_that_was_moved_away_is_deleted_whenever_the_watch_shows_the_mov
     story = copied()
 
     def moves() -> None:
-        story.add(Source.METADATA, "zookeeper", OpType.INFO, "assigned", **TOPIC, replicas=["A"])
+        story.add(Source.METADATA, "metadata", OpType.INFO, "assigned", **TOPIC, replicas=["A"])
 
     if shown == "before":
         moves()
@@ -93,7 +93,7 @@ def test_replica_that_is_wanted_again_is_deleted_by_a_late_command_until_it_was_
     """A paused broker reads that it is no replica any more when it is one again (seed 31148)."""
     story = copied()
     for replicas in (["A"], ["A", "B"]):
-        story.add(Source.METADATA, "zookeeper", OpType.INFO, "assigned", **TOPIC, replicas=replicas)
+        story.add(Source.METADATA, "metadata", OpType.INFO, "assigned", **TOPIC, replicas=replicas)
     if told:
         story.follows("B", "A", 1, 3)
     story.broker("B", "stopped")

@@ -26,7 +26,7 @@ def test_leader_that_led_on_must_hold_what_it_had(run: str) -> None:
 @pytest.mark.parametrize("run", ["local-kip101-1", "sim-clean-8", "kafka-kip101-1"])
 def test_fault_of_the_leader_excuses_it(run: str) -> None:
     edit = Edit(run)
-    leader = edit.find("zookeeper", "leaderAndISR", nth=-1)["value"]["leader"]
+    leader = edit.find("metadata", "state", nth=-1)["value"]["leader"]
     healed = edit.find("runner", "healed")
     edit.fault(edit.lines[edit.at(healed) - 1], "power-loss", leader, effect="power-lost", band="down")
     assert not _last_is_kept(edit)

@@ -16,7 +16,7 @@ from tests.checkers.story import TOPIC, Story
 def came_back(story: Story) -> Story:
     """Have B lose its power and register again."""
     story.fault("power-loss", "B").started("B").recovered("B", 0).fault("restart", "B")
-    return story.broker("B", "registered", taken_over=True, czxid=9)
+    return story.broker("B", "member", taken_over=True, incarnation=9)
 
 
 @pytest.mark.parametrize(("leader", "gap"), [(None, True), ("A", False)])
@@ -79,10 +79,10 @@ def test_replica_that_came_and_lost_its_power_at_once_was_not_read_in_between(
 ) -> None:
     """The controller saw it away, and then its next registration alone (KIP-903)."""
     story = Story(RECORDS, "kip101").broker("C", "controller", epoch=1, active=True).started("A", "B")
-    story.elected("A", 0).leads("A", 0, 0).broker("B", "registered", taken_over=False, czxid=3)
+    story.elected("A", 0).leads("A", 0, 0).broker("B", "member", taken_over=False, incarnation=3)
     for nodes in (["A"], ["A", "B"]) if away else (["A", "B"],):
-        story.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=nodes)
-    story.broker("B", "registered", taken_over=False, czxid=7)
+        story.add(Source.METADATA, "metadata", OpType.INFO, "members", nodes=nodes)
+    story.broker("B", "member", taken_over=False, incarnation=7)
     for _ in range(5 if late else 0):
         story.sends("m1")
     if read:
@@ -101,7 +101,7 @@ def test_write_of_the_isr_was_under_way_if_zookeeper_is_late_and_no_fetch_since_
 ) -> None:
     """B had copied the record, lost it with its power, and fetches again while A's write is held."""
     story = Story(RECORDS, "kip101").started("A", "B").leads("A", 0, 0, isr="A").follows("B", "A", 0, 0)
-    rule = {"link": [held, "zookeeper"], "api": "ZooKeeper", "direction": "request", "from_offset": None}
+    rule = {"link": [held, "metadata"], "api": "ZooKeeper", "direction": "request", "from_offset": None}
     if held:
         story.add(Source.FABRIC, "fabric", OpType.INFO, "hold", **rule)
     came_back(story).follows("B", "A", 0, 0)
@@ -133,8 +133,8 @@ def test_decision_that_a_controller_wrote_and_could_not_report_takes_a_return_in
     story = Story(RECORDS, "kip101").started("A", "B").elected("B", 0, isr="B").leads("B", 0, 0, isr="B")
     story.fault("power-loss", "B").elected(None, 1, isr="B").started("B").recovered("B", 0)
     if shown:
-        story.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=["A", "B", "C"])
-    story.broker("B", "registered", taken_over=False, czxid=7).elected("B", 2, isr="B").leads("B", 2, 0, isr="B")
+        story.add(Source.METADATA, "metadata", OpType.INFO, "members", nodes=["A", "B", "C"])
+    story.broker("B", "member", taken_over=False, incarnation=7).elected("B", 2, isr="B").leads("B", 2, 0, isr="B")
     about = {"leader": 12, "isr": [12], "unclean": False}
     if told:
         story.broker("C", "elected", **TOPIC, **about, epoch=2, saw=[[12, 2]])  # it had read nothing new

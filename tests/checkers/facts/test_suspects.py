@@ -28,7 +28,7 @@ STEPS = st.lists(
         st.tuples(
             st.just("fault"), st.sampled_from(["power-loss", "kill", "restart", "flush", "lose-disk"]), NODES
         ),
-        st.tuples(st.just("commanded"), NODES, NODES),
+        st.tuples(st.just("learned"), NODES, NODES),
     ),
     min_size=3,
     max_size=25,

@@ -63,7 +63,7 @@ def ack_by_imagined_isr(edit: Edit) -> None:
     """B shrinks the ISR to itself in its own mind, and acknowledges m2, which A copies later."""
     _late(edit, "A", 3, acked(edit, "m2"))
     passed = edit.find(Source.BROKER, "high-watermark", "B", to=3)
-    edit.event(passed, "B", "isr", isr=[edit.node_id("B")], zk_version=1, epoch=0)
+    edit.event(passed, "B", "isr", isr=[edit.node_id("B")], version=1, epoch=0)
 
 
 @plant("ack-without-a-commit", "local-kip101-1", Kind.FALSE_ACK, Kind.WRONG_HIGH_WATERMARK)

@@ -8,8 +8,8 @@ from typing import Any, Final
 from harness.model import Source
 from tests.checkers.plants.edit import Edit, Line
 
-BROKER, ZOOKEEPER = Source.BROKER, Source.METADATA
-STATE: Final = "leaderAndISR"
+BROKER, METADATA = Source.BROKER, Source.METADATA
+STATE: Final = "state"
 
 Change = Callable[[Edit], Any]
 
@@ -20,14 +20,14 @@ def set_line(source: Source, f: str, process: str | None = None, *, nth: int = 0
     return lambda edit: edit.change(edit.find(source, f, process, nth=nth), **value)
 
 
-def set_state(version: int, **value: Any) -> Change:
-    """Return a change of ZooKeeper's state of that version."""
-    return lambda edit: edit.change(edit.find(ZOOKEEPER, STATE, zk_version=version), **value)
+def set_state(at: int, **value: Any) -> Change:
+    """Return a change of the metadata's state of that version."""
+    return lambda edit: edit.change(edit.find(METADATA, STATE, version=at), **value)
 
 
-def without_state(version: int) -> Change:
+def without_state(at: int) -> Change:
     """Return a change that drops a state: a watch may miss one."""
-    return lambda edit: edit.drop(edit.find(ZOOKEEPER, STATE, zk_version=version))
+    return lambda edit: edit.drop(edit.find(METADATA, STATE, version=at))
 
 
 def set_up(**value: Any) -> Change:
@@ -59,7 +59,7 @@ def replicas_of(edit: Edit) -> Sequence[str]:
 
 def leader_of(edit: Edit) -> str:
     """Return the last leader in ZooKeeper."""
-    return str(edit.find(ZOOKEEPER, STATE, nth=-1)["value"]["leader"])
+    return str(edit.find(METADATA, STATE, nth=-1)["value"]["leader"])
 
 
 def follower_of(edit: Edit) -> str:

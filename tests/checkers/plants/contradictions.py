@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import BROKER, STATE, ZOOKEEPER, Change, set_line, without_state
+from tests.checkers.plants.changes import BROKER, METADATA, STATE, Change, set_line, without_state
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import plant
 
@@ -53,7 +53,7 @@ def _sent_once_looked_up(edit: Edit, *, of: str, offset: int = 0) -> None:
         edit.drop(line)
     hold, held, release = (edit.find(FABRIC, f, link=["C", "A"]) for f in ("hold", "held", "release"))
     for line in (hold, held, release):
-        edit.change(line, link=[of, "zookeeper"], api="ZooKeeper")
+        edit.change(line, link=[of, "metadata"], api="ZooKeeper")
     edit.move(hold, after=edit.find(BROKER, "follower", "C", epoch=1))
     edit.change(held, offset=None).move(held, after=hold)
     edit.move(release, after=edit.find(BROKER, "follower", "C", epoch=3))
@@ -100,7 +100,7 @@ SIGHTS = [
 
 # --- states in ZooKeeper -----------------------------------------------------------------------------------------
 def _told_isr(edit: Edit, isr: list[str]) -> Line:
-    line = edit.find(FABRIC, "commanded")
+    line = edit.find(FABRIC, "learned")
     edit.change(line, isr=isr)
     return line
 
@@ -111,22 +111,22 @@ STATES = [
     plant("states-one-unseen-for-a-moment-lawful", "kafka-kip101-1")(without_state(3)),
     plant("states-command-of-another-isr", "kafka-kip101-1", UNKNOWN)(lambda edit: _told_isr(edit, ["B"])),
     plant("states-command-in-another-order-lawful", "kafka-kip101-1")(lambda edit: _told_isr(edit, ["A", "B"])),
-    plant("states-write-of-nothing", "kafka-kip101-1", UNKNOWN)(set_line(ZOOKEEPER, STATE, nth=-1, isr=["A"])),
+    plant("states-write-of-nothing", "kafka-kip101-1", UNKNOWN)(set_line(METADATA, STATE, nth=-1, isr=["A"])),
 ]
 
 
 # --- registrations -----------------------------------------------------------------------------------------------
 def _killed_as_it_registers(edit: Edit) -> None:
     """A registers again when it returns, and is killed before it reports that."""
-    registered = edit.find(BROKER, "registered", "A", nth=-1)
-    shown = edit.find(ZOOKEEPER, "registered", nth=-1)
-    again = edit.again(registered, after=edit.find(BROKER, "high-watermark", nth=-1), czxid=99)
+    registered = edit.find(BROKER, "member", "A", nth=-1)
+    shown = edit.find(METADATA, "members", nth=-1)
+    again = edit.again(registered, after=edit.find(BROKER, "high-watermark", nth=-1), incarnation=99)
     assert edit.at(shown) < edit.at(again)
 
 
 def _power_lost_before_it_hears(edit: Edit) -> None:
     """C loses its power before it hears that it registered, and takes that registration over when it returns."""
-    registered = edit.find(BROKER, "registered", "C")
+    registered = edit.find(BROKER, "member", "C")
     edit.change(registered, taken_over=True)
     edit.restart(edit.lines[edit.at(registered) - 1], "C", down="power-loss", recovered=0)
 
@@ -134,21 +134,21 @@ def _power_lost_before_it_hears(edit: Edit) -> None:
 def _killed_before_it_hears(edit: Edit) -> None:
     """C's session ends, C asks for a new one, and is killed; ZooKeeper is late and names it all the same."""
     killed = edit.find(Source.NEMESIS, "kill", nodes=["C"])
-    edit.insert(killed, ZOOKEEPER, "registered", "zookeeper", before=True, nodes=["A", "B", "D"])
+    edit.insert(killed, METADATA, "members", "metadata", before=True, nodes=["A", "B", "D"])
     restarted = edit.find(Source.NEMESIS, "restart", nodes=["C"])
-    edit.insert(restarted, ZOOKEEPER, "registered", "zookeeper", before=True, nodes=["A", "B", "C", "D"])
+    edit.insert(restarted, METADATA, "members", "metadata", before=True, nodes=["A", "B", "C", "D"])
 
 
 REGISTRATIONS = [
-    plant("registrations-one-not-reported", "local-kip101-1", UNKNOWN)(_drop(BROKER, "registered", "C")),
+    plant("registrations-one-not-reported", "local-kip101-1", UNKNOWN)(_drop(BROKER, "member", "C")),
     plant("registrations-one-taken-over-from-nobody", "local-kip101-1", UNKNOWN)(
-        set_line(BROKER, "registered", "C", taken_over=True)
+        set_line(BROKER, "member", "C", taken_over=True)
     ),
     plant("registrations-one-taken-over-that-it-never-heard-of-lawful", "local-kip101-1")(
         _power_lost_before_it_hears
     ),
     plant("registrations-seen-as-another", "local-kip101-1", UNKNOWN)(
-        set_line(BROKER, "registered", "C", czxid=294)
+        set_line(BROKER, "member", "C", incarnation=294)
     ),
     plant("registrations-seen-twice", "sim-clean", UNKNOWN)(
         lambda edit: (line := edit.find(BROKER, "elected"))["value"]["saw"].append(line["value"]["saw"][0])
@@ -157,12 +157,12 @@ REGISTRATIONS = [
         lambda edit: edit.find(BROKER, "elected")["value"]["saw"].remove([edit.node_id("A"), 13])
     ),
     plant("registrations-never-left", "sim-clean", UNKNOWN)(
-        set_line(ZOOKEEPER, "registered", nth=1, nodes=["A", "B", "C"])
+        set_line(METADATA, "members", nth=1, nodes=["A", "B", "C"])
     ),
     plant("registrations-lack-a-node-in-the-end", "sim-clean", UNKNOWN)(
-        set_line(ZOOKEEPER, "registered", nth=-1, nodes=["A", "B", "C"])
+        set_line(METADATA, "members", nth=-1, nodes=["A", "B", "C"])
     ),
-    plant("registrations-never-named-a-controller", "local-kip101-1", UNKNOWN)(_drop(ZOOKEEPER, "controller")),
+    plant("registrations-never-named-a-controller", "local-kip101-1", UNKNOWN)(_drop(METADATA, "controller")),
     plant("registrations-office-before-the-first", "local-kip101-1", UNKNOWN)(
         set_line(BROKER, "controller", epoch=0)
     ),

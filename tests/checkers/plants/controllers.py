@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import BROKER, STATE, ZOOKEEPER, Change, each_of, set_line
+from tests.checkers.plants.changes import BROKER, METADATA, STATE, Change, each_of, set_line
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
@@ -83,7 +83,7 @@ def _wrong_leaver(edit: Edit) -> None:
 
 def _unnamed(*nodes: str | None) -> Change:
     """Return a change that lets ZooKeeper's watch never tell that these nodes, or None, are controller."""
-    return lambda edit: edit.drop(*(edit.find(ZOOKEEPER, "controller", node=node) for node in nodes))
+    return lambda edit: edit.drop(*(edit.find(METADATA, "controller", node=node) for node in nodes))
 
 
 UNNAMED = plant("controller-unnamed", "sim-clean", CONTROLLER)(_unnamed("B"))
@@ -109,7 +109,7 @@ def _two_offices(edit: Edit) -> None:
     """Let C take a newer office between two decisions of A, and write one of them."""
     line = edit.find(BROKER, "elected", nth=3)
     edit.insert(line, BROKER, "controller", "C", before=True, epoch=2, active=True)
-    edit.insert(line, ZOOKEEPER, "controller", "zookeeper", before=True, node="C")
+    edit.insert(line, METADATA, "controller", "metadata", before=True, node="C")
     line["process"] = "C"
 
 
@@ -126,21 +126,21 @@ DEPOSED_OK = plant("controller-deposed-writes-lawful", "sim-clean")(_late_notice
 
 def _foreign(nth: int, sender: str) -> Change:
     def change(edit: Edit) -> None:
-        line = edit.find(Source.FABRIC, "commanded", nth=nth)
+        line = edit.find(Source.FABRIC, "learned", nth=nth)
         line["value"]["link"] = [sender, line["value"]["link"][1]]
 
     return change
 
 
 def _refused(edit: Edit) -> None:
-    line = edit.find(Source.FABRIC, "commanded", nth=-1)
+    line = edit.find(Source.FABRIC, "learned", nth=-1)
     edit.change(line, link=["B" if line["value"]["link"][1] == "A" else "A", line["value"]["link"][1]], error=11)
 
 
 COMMANDS_1 = plant("controller-foreign-command-1", "kafka-kip101-1", CONTROLLER)(_foreign(1, "B"))
 COMMANDS_2 = plant("controller-foreign-command-2", "kafka-kip101-2", CONTROLLER, Kind.PERMITTED)(_foreign(-1, "B"))
 COMMANDS_3 = plant("controller-command-nobody-wrote", "kafka-kip101-1", CONTROLLER)(
-    lambda edit: edit.change(edit.find(Source.FABRIC, "commanded", epoch=1), leader="A")
+    lambda edit: edit.change(edit.find(Source.FABRIC, "learned", epoch=1), leader="A")
 )
 COMMANDS_OK = plant("controller-foreign-command-lawful", "kafka-kip101-1")(_refused)
 COMMANDS_OK_2 = plant("controller-foreign-command-2-lawful", "kafka-kip101-2", Kind.PERMITTED)(_refused)
@@ -198,8 +198,8 @@ OFFICES = [
 
 def _commanded_before_written(edit: Edit) -> None:
     """Let the fabric record a command before the watch sees what ZooKeeper has: the two race."""
-    state = edit.find(ZOOKEEPER, STATE, epoch=1)
-    edit.move(state, after=edit.find(Source.FABRIC, "commanded", nth=-1, epoch=1))
+    state = edit.find(METADATA, STATE, epoch=1)
+    edit.move(state, after=edit.find(Source.FABRIC, "learned", nth=-1, epoch=1))
 
 
 COMMANDS_OK_3 = plant("controller-command-nobody-wrote-lawful", "kafka-kip101-1")(_commanded_before_written)
@@ -207,7 +207,7 @@ COMMANDS_OK_3 = plant("controller-command-nobody-wrote-lawful", "kafka-kip101-1"
 
 def _also_refused(edit: Edit) -> None:
     """Let B command A as well, beside the controller, and A refuse it."""
-    edit.again(edit.find(Source.FABRIC, "commanded", nth=5), link=["B", "A"], error=11)
+    edit.again(edit.find(Source.FABRIC, "learned", nth=5), link=["B", "A"], error=11)
 
 
 COMMANDS_4 = plant("controller-foreign-command-3", "kafka-kip101-1", CONTROLLER)(_foreign(5, "B"))

@@ -33,7 +33,7 @@ def flipped(edit: Edit, node: str, batch: dict[str, Any]) -> None:
 
 def follower_of(edit: Edit) -> str:
     """Return a replica that does not lead at the end."""
-    leader = edit.all(Source.METADATA, "leaderAndISR")[-1]["value"]["leader"]
+    leader = edit.all(Source.METADATA, "state")[-1]["value"]["leader"]
     return next(node for node in replicas_of(edit) if node != leader)
 
 
@@ -73,7 +73,7 @@ def of_follower_8_lawful(edit: Edit) -> None:
 @plant("damaged-batch-copied-by-the-other", "sim-clean", Kind.CORRUPT, Kind.BIT_ROT, Kind.LOST)
 def copied(edit: Edit) -> None:
     """A fault flips a byte on one, and both have it at the end: whoever copied it looked at no checksum."""
-    leader = edit.all(Source.METADATA, "leaderAndISR")[-1]["value"]["leader"]
+    leader = edit.all(Source.METADATA, "state")[-1]["value"]["leader"]
     batch = damage(edit, leader, 0)
     flipped(edit, leader, batch)
     for node in replicas_of(edit):
@@ -84,5 +84,5 @@ def copied(edit: Edit) -> None:
 @plant("damaged-batch-copied-by-the-other-lawful", "sim-clean", Kind.BIT_ROT)
 def copied_lawful(edit: Edit) -> None:
     """The other has a whole copy: nothing is lost."""
-    leader = edit.all(Source.METADATA, "leaderAndISR")[-1]["value"]["leader"]
+    leader = edit.all(Source.METADATA, "state")[-1]["value"]["leader"]
     flipped(edit, leader, damage(edit, leader, 0))

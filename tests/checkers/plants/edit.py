@@ -17,7 +17,7 @@ Line = dict[str, Any]
 
 class Edit:
     """
-    One run's history under change. Lines are plain JSON objects; `ops` numbers them again.
+    One run's history under change. Lines are plain JSON objects with today's names; `ops` numbers them again.
 
     Args:
         run: the name of a file in tests/checkers/runs.
@@ -25,7 +25,7 @@ class Edit:
 
     def __init__(self, run: str) -> None:
         text = (RUNS / f"{run}.jsonl").read_text(encoding="utf-8")
-        self.lines: list[Line] = [json.loads(line) for line in text.splitlines()]
+        self.lines: list[Line] = [json.loads(Op.from_json(line).to_json()) for line in text.splitlines()]
 
     @property
     def ops(self) -> list[Op]:
@@ -182,10 +182,10 @@ class Edit:
         return self
 
     def renumber(self, since: Line, by: int) -> Self:
-        """Raise the zk_version of every state and ISR event from that line on."""
+        """Raise the version of every state and ISR event from that line on."""
         for line in self.lines[self.at(since) :]:
-            if line["f"] in ("leaderAndISR", "isr"):
-                line["value"]["zk_version"] += by
+            if line["f"] in ("state", "isr"):
+                line["value"]["version"] += by
         return self
 
     def step(self, text: str) -> Line:

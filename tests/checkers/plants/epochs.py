@@ -7,8 +7,8 @@ from typing import Any
 from harness.model import Kind
 from tests.checkers.plants.changes import (
     BROKER,
+    METADATA,
     STATE,
-    ZOOKEEPER,
     Change,
     nothing,
     set_line,
@@ -23,7 +23,7 @@ CONTROLLER, LEADER, ISR = Kind.WRONG_CONTROLLER, Kind.WRONG_LEADER, Kind.WRONG_I
 
 def _swap(first: int, second: int) -> Change:
     def change(edit: Edit) -> None:
-        a, b = (edit.find(ZOOKEEPER, STATE, zk_version=v) for v in (first, second))
+        a, b = (edit.find(METADATA, STATE, version=v) for v in (first, second))
         edit.move(a, after=b)
 
     return change
@@ -37,15 +37,15 @@ STRANGER_1 = plant("leader-no-replica-1", "sim-clean", LEADER, CONTROLLER, ISR, 
     set_state(5, leader="D", isr=["B", "C", "D"])
 )
 VERSION_1 = plant("leader-version-falls-1", "sim-clean-8", LEADER)(_swap(4, 5))
-VERSION_2 = plant("leader-version-repeats", "kafka-kip101-1", LEADER)(set_state(1, zk_version=0))
+VERSION_2 = plant("leader-version-repeats", "kafka-kip101-1", LEADER)(set_state(1, version=0))
 VERSION_3 = plant("leader-version-falls-2", "kafka-kip101-2", LEADER, Kind.PERMITTED)(_swap(1, 2))
 VERSION_OK = plant("leader-version-gap-lawful", "local-kip101-1")(without_state(1))
 VERSION_OK_2 = plant("leader-version-gap-2-lawful", "kafka-kip101-1")(without_state(1))
 JUMP = plant("leader-epoch-jumps", "kafka-kip101-2", LEADER, CONTROLLER, Kind.EPOCHS_DIFFER, Kind.PERMITTED)(
     lambda edit: [
         edit.change(line, epoch=line["value"]["epoch"] + 3)
-        for line in edit.all(ZOOKEEPER, STATE)
-        if line["value"]["zk_version"] >= 3
+        for line in edit.all(METADATA, STATE)
+        if line["value"]["version"] >= 3
     ]
 )
 EPOCH_1 = plant("leader-epoch-falls-in-zookeeper", "kafka-kip101-2", LEADER, Kind.PERMITTED)(set_state(2, epoch=0))
@@ -65,7 +65,7 @@ def _older(f: str, node: str, epoch: int) -> Change:
 
 
 def _as(edit: Edit, epoch: int) -> dict[str, Any]:
-    states = edit.all(ZOOKEEPER, STATE, epoch=epoch) or edit.all(ZOOKEEPER, STATE)
+    states = edit.all(METADATA, STATE, epoch=epoch) or edit.all(METADATA, STATE)
     return {"epoch": epoch, "leader": edit.node_id(states[-1]["value"]["leader"])}
 
 

@@ -90,7 +90,7 @@ INVOKES = [
 KEYS = [
     plant("whole-unknown-event-lawful", "local-kip101-1")(_digests),
     plant("whole-unknown-key-lawful", "sim-clean")(_digests),
-    plant("whole-unknown-key-kafka", "kafka-kip101-1", Kind.UNCHECKED)(_unknown(Source.METADATA, "leaderAndISR")),
+    plant("whole-unknown-key-kafka", "kafka-kip101-1", Kind.UNCHECKED)(_unknown(Source.METADATA, "state")),
     plant("whole-unknown-key-kafka-lawful", "kafka-kip101-1")(_digests),
 ]
 LAST_READS = [

@@ -35,9 +35,9 @@ def _isr(edit: Edit, **value: Any) -> Line:
 NEVER_STOOD_1 = plant("isr-never-stood-1", "sim-clean-8", ISR)(
     lambda edit: _isr(edit, isr=[edit.node_id("B"), edit.node_id("C")])
 )
-NEVER_STOOD_2 = plant("isr-never-stood-2", "local-kip101-1", ISR)(lambda edit: _isr(edit, zk_version=7))
+NEVER_STOOD_2 = plant("isr-never-stood-2", "local-kip101-1", ISR)(lambda edit: _isr(edit, version=7))
 NEVER_STOOD_3 = plant("isr-never-stood-3", "sim-clean", ISR)(
-    lambda edit: edit.again(edit.find(BROKER, "isr"), zk_version=40)
+    lambda edit: edit.again(edit.find(BROKER, "isr"), version=40)
 )
 NOT_LEADING = plant("isr-by-follower", "sim-clean-8", ISR)(
     lambda edit: edit.find(BROKER, "isr").update(process="C")
@@ -52,7 +52,7 @@ MIND_2 = plant("isr-in-the-leaders-mind-2", "sim-clean-8", ISR)(
     lambda edit: edit.change(edit.find(BROKER, "leader", "C"), isr=[edit.node_id("C")])
 )
 MIND_3 = plant("isr-in-the-leaders-mind-3", "sim-clean", ISR)(
-    lambda edit: edit.again(edit.find(BROKER, "isr"), isr=[edit.node_id("B")], zk_version=4)
+    lambda edit: edit.again(edit.find(BROKER, "isr"), isr=[edit.node_id("B")], version=4)
 )
 MIND_OK = plant("isr-in-another-order-lawful", "local-kip101-1")(
     lambda edit: edit.change(edit.find(BROKER, "leader", "B"), isr=[edit.node_id("A"), edit.node_id("B")])
@@ -118,7 +118,7 @@ LAG_OK_2 = plant("isr-lagging-2-lawful", "sim-last-standing", Kind.LAST_STANDING
 @plant("joined-before-it-tells-of-its-copy-lawful", "local-kip101-2", Kind.PERMITTED)
 def told_late(edit: Edit) -> None:
     """A copies what B committed and joins the ISR; its word of the copy comes after ZooKeeper's state."""
-    state = edit.find(Source.METADATA, "leaderAndISR", isr=["B", "A"])
+    state = edit.find(Source.METADATA, "state", isr=["B", "A"])
     copied = edit.find(BROKER, "append", "A", role="follower")
     edit.move(edit.find(BROKER, "high-watermark", "A", nth=-1), after=state)
     edit.move(copied, after=state)
@@ -156,7 +156,7 @@ def _unsaid_until(ms: int) -> Change:
     """Return a change in which a leader does not say what it wrote before a fault that comes so much later."""
 
     def change(edit: Edit) -> None:
-        written = edit.at(edit.all(Source.METADATA, "leaderAndISR")[-1])
+        written = edit.at(edit.all(Source.METADATA, "state")[-1])
         leader = edit.lines[written]["value"]["leader"]
         _unsaid_isr(edit)
         for line in edit.lines[written + 1 :]:
@@ -171,11 +171,11 @@ def _unsaid_behind(*, healed_late: bool) -> Change:
 
     def change(edit: Edit) -> None:
         _unsaid_isr(edit)
-        leader = edit.all(Source.METADATA, "leaderAndISR")[-1]["value"]["leader"]
+        leader = edit.all(Source.METADATA, "state")[-1]["value"]["leader"]
         first, healed = edit.find(BROKER, "append"), edit.find(Source.RUNNER, "healed")
 
         def rule(f: str, direction: str, at: Line = first, **more: Any) -> None:
-            about = {"link": [leader, "zookeeper"], "api": "ZooKeeper", "direction": direction}
+            about = {"link": [leader, "metadata"], "api": "ZooKeeper", "direction": direction}
             edit.insert(at, Source.FABRIC, f, "fabric", before=True, **about, from_offset=None, **more)
 
         rule("delay", "answer", seconds=0.06)

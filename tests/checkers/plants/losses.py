@@ -283,13 +283,13 @@ def cut_by_a_bug(edit: Edit) -> None:
 def let_in_without(edit: Edit) -> None:
     """B, which is down and lacks m3, is in the ISR for a moment; later it is elected uncleanly."""
     acked = edit.find(Source.CLIENT, "produce", type="ok", name="m3")
-    first = edit.find(Source.METADATA, "leaderAndISR", epoch=6)
+    first = edit.find(Source.METADATA, "state", epoch=6)
     edit.renumber(first, 2)
-    state = edit.find(Source.METADATA, "leaderAndISR", epoch=5)
-    joined = edit.again(state, after=acked, isr=["A", "B"], zk_version=6)
-    told = edit.event(joined, "A", "isr", isr=[edit.node_id("A"), edit.node_id("B")], zk_version=6, epoch=5)
-    left = edit.again(state, after=told, isr=["A"], zk_version=7)
-    edit.event(left, "A", "isr", isr=[edit.node_id("A")], zk_version=7, epoch=5)
+    state = edit.find(Source.METADATA, "state", epoch=5)
+    joined = edit.again(state, after=acked, isr=["A", "B"], version=6)
+    told = edit.event(joined, "A", "isr", isr=[edit.node_id("A"), edit.node_id("B")], version=6, epoch=5)
+    left = edit.again(state, after=told, isr=["A"], version=7)
+    edit.event(left, "A", "isr", isr=[edit.node_id("A")], version=7, epoch=5)
 
 
 @plant("copy-of-an-unknown-record", "local-kip101-2", Kind.UNCHECKED, Kind.WRONG_HIGH_WATERMARK)

@@ -78,7 +78,7 @@ def fetch_of_a_dead_process(edit: Edit) -> None:
 @plant("seen-joining-without-it", "kafka-kip101-1", Kind.NOT_REPLICATED)
 def joining_without(edit: Edit) -> None:
     """B joins the ISR before its fetch from below m2 is answered."""
-    joined = edit.find(Source.METADATA, "leaderAndISR", nth=-1)
+    joined = edit.find(Source.METADATA, "state", nth=-1)
     answer = edit.find(Source.FABRIC, "fetched", link=["B", "A"], offset=4, nth=-1)
     copied = edit.find(Source.FABRIC, "fetch", link=["B", "A"], offset=5, nth=-1)
     edit.move(answer, after=joined).move(copied, after=answer)
@@ -87,7 +87,7 @@ def joining_without(edit: Edit) -> None:
 @plant("seen-joining-with-an-answer-lawful", "kafka-kip101-1")
 def joining_with_an_answer(edit: Edit) -> None:
     """Its fetch was answered, so that B may have m2 when it joins."""
-    joined = edit.find(Source.METADATA, "leaderAndISR", nth=-1)
+    joined = edit.find(Source.METADATA, "state", nth=-1)
     edit.move(edit.find(Source.FABRIC, "fetch", link=["B", "A"], offset=5, nth=-1), after=joined)
 
 
@@ -163,18 +163,18 @@ def _elected_before(edit: Edit) -> Line:
     """Let B be elected once more, between the acknowledgement of m2 and the power loss."""
     for line in edit.lines:
         value = line["value"]
-        if line["f"] in ("leaderAndISR", "commanded") and value["epoch"] > 0:
+        if line["f"] in ("state", "learned") and value["epoch"] > 0:
             value["epoch"] += 1
-            if "zk_version" in value:
-                value["zk_version"] += 1
-        elif line["f"] == "leaderAndISR" and value["zk_version"] > 0:
-            value["zk_version"] += 1
+            if "version" in value:
+                value["version"] += 1
+        elif line["f"] == "state" and value["version"] > 0:
+            value["version"] += 1
         elif line["f"] == "batch" and value["epoch"] > 0:
             value["epoch"] += 1
         elif line["f"] == "snapshot":
             value["epochs"] = [[epoch + (epoch > 0), start] for epoch, start in value["epochs"]]
-    state = edit.find(Source.METADATA, "leaderAndISR")
-    return edit.again(state, after=_told(edit, "m2"), leader="B", epoch=1, zk_version=1)
+    state = edit.find(Source.METADATA, "state")
+    return edit.again(state, after=_told(edit, "m2"), leader="B", epoch=1, version=1)
 
 
 @plant("seen-loss-that-cannot-be-followed", "kafka-kip101-2", Kind.UNCHECKED)

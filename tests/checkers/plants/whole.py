@@ -82,7 +82,7 @@ def unknown_key(edit: Edit) -> None:
 @plant("whole-number-in-words", "kafka-kip101-1", UNKNOWN)
 def number_in_words(edit: Edit) -> None:
     """Write an epoch as a string."""
-    edit.change(edit.find(Source.METADATA, "leaderAndISR"), epoch="0")
+    edit.change(edit.find(Source.METADATA, "state"), epoch="0")
 
 
 @plant("whole-true-for-one", "local-kip101-1", UNKNOWN)
@@ -107,8 +107,8 @@ def unknown_effect(edit: Edit) -> None:
 @plant("whole-optional-key-lawful", "local-kip101-1")
 def optional_key_lawful(edit: Edit) -> None:
     """Leave out keys that older histories do not have."""
-    for line in edit.all(Source.BROKER, "registered"):
-        del line["value"]["czxid"]
+    for line in edit.all(Source.BROKER, "member"):
+        del line["value"]["incarnation"]
     for key in ("again", "changes", "schedule"):
         del edit.lines[0]["value"][key]
 
@@ -149,7 +149,7 @@ def before_started(edit: Edit) -> None:
 @plant("whole-strange-node", "kafka-kip101-1", UNKNOWN)
 def strange_node(edit: Edit) -> None:
     """Let the ISR have a node that the run does not have."""
-    edit.change(edit.find(Source.METADATA, "registered", nth=-1), nodes=["A", "B", "C", "Z"])
+    edit.change(edit.find(Source.METADATA, "members", nth=-1), nodes=["A", "B", "C", "Z"])
 
 
 @plant("whole-acks-0-alone", "sim-clean", UNKNOWN, Kind.VACUOUS)

@@ -13,7 +13,7 @@ def begun(*, moved: bool) -> Story:
     """Return a history in which C is elected, with it in the ISR, of a partition that A and B had at first."""
     story = Story(RECORDS, "kip380").elected("A", 0)
     if moved:
-        story.add(Source.METADATA, "zookeeper", OpType.INFO, "assigned", **TOPIC, replicas=["A", "B", "C"])
+        story.add(Source.METADATA, "metadata", OpType.INFO, "assigned", **TOPIC, replicas=["A", "B", "C"])
     story.elected("A", 0, isr="ABC", version=1)
     return story.elected("C", 1, isr="ABC", version=2)
 

@@ -67,7 +67,7 @@ def test_lost_is_not_excused_by_a_new_controller_when_the_losing_leader_cut_the_
 
 def _comes_back_alone(story: Story, isr: str = "A") -> Story:
     """Add ops in which A loses m2 in a power loss, registers again, and is elected as the only candidate."""
-    story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
+    story = _returns_without_m2(story).broker("A", "member", taken_over=True)
     return story.elected("A", 3, isr=isr).leads("A", 3, 3, isr=isr)
 
 
@@ -87,21 +87,21 @@ def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_rec
 def test_lost_names_the_hole_when_the_log_of_the_last_of_the_isr_was_cut_while_it_was_down() -> None:
     """A was killed, which takes nothing; then a segment was deleted. B and C kept m2, but may not lead."""
     story = _leads_alone(_three()).fault("kill", "A").fault("delete-active-segment", "A").fault("restart", "A")
-    story.started("A").recovered("A", 3).broker("A", "registered", taken_over=True)
+    story.started("A").recovered("A", 3).broker("A", "member", taken_over=True)
     (found,) = ends_without_m2(story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A"))
     assert Kind.LAST_STANDING == found.kind
 
 
 def test_lost_is_not_permitted_when_the_last_of_the_isr_was_only_killed() -> None:
     story = _leads_alone(_three()).fault("kill", "A").fault("restart", "A").started("A")
-    story.recovered("A", 3).broker("A", "registered", taken_over=True)
+    story.recovered("A", 3).broker("A", "member", taken_over=True)
     (found,) = ends_without_m2(story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A"))
     assert Kind.LOST == found.kind
 
 
 def test_lost_names_the_hole_when_the_leader_is_told_of_before_the_state_that_made_it_one() -> None:
     """The watch of ZooKeeper may be later than the broker's report."""
-    story = _returns_without_m2(_leads_alone(_three())).broker("A", "registered", taken_over=True, czxid=9)
+    story = _returns_without_m2(_leads_alone(_three())).broker("A", "member", taken_over=True, incarnation=9)
     story.broker("C", "elected", **TOPIC, leader=11, epoch=3, isr=[11], unclean=False, saw=[[11, 9]])
     story.leads("A", 3, 3, isr="A").elected("A", 3, isr="A")
     assert [Kind.LAST_STANDING] == [found.kind for found in ends_without_m2(story)]
@@ -114,7 +114,7 @@ def test_lost_names_the_hole_when_the_decision_is_told_of_before_the_registratio
         story.broker("C", "elected", **TOPIC, leader=11, epoch=epoch, isr=[11], unclean=False, saw=[[11, 9]])
         story.elected("A", epoch, isr="A")
         if epoch == 3:
-            story.broker("A", "registered", taken_over=True, czxid=9)
+            story.broker("A", "member", taken_over=True, incarnation=9)
         story.leads("A", epoch, 3, isr="A")
     assert [Kind.LAST_STANDING] == [found.kind for found in ends_without_m2(story)]
 
@@ -138,7 +138,7 @@ def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_
 ) -> None:
     """Epoch 2 may have been decided on a view from before A's return; B and C expired between it and epoch 3."""
     story = _returns_without_m2(_three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC"))
-    story.broker("A", "registered", taken_over=True, czxid=9).elected("A", 2, isr="ABC")
+    story.broker("A", "member", taken_over=True, incarnation=9).elected("A", 2, isr="ABC")
     story.broker("C", "elected", **TOPIC, leader=11, epoch=2, isr=[11, 12, 13], unclean=False, saw=[[11, saw]])
     story.fault("expire", "B").fault("expire", "C").elected("A", 3, isr="A")
     story.broker("C", "elected", **TOPIC, leader=11, epoch=3, isr=[11], unclean=False, saw=[[11, 9]])
@@ -152,7 +152,7 @@ def test_lost_names_the_hole_when_all_of_the_isr_came_back_at_once_and_so_stayed
 ) -> None:
     """The controller found that nobody could lead, and then A as good as any; B and C had m2."""
     story = _returns_without_m2(_three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC"))
-    story.broker("A", "registered", taken_over=True, czxid=9)
+    story.broker("A", "member", taken_over=True, incarnation=9)
     told = [11, 12, 13]
     for epoch, leads in ((2, leader), (3, "A")):
         about = {"leader": 11 if leads else -1, "epoch": epoch, "isr": told, "unclean": False, "saw": [[11, 9]]}
@@ -186,7 +186,7 @@ def test_lost_blames_the_first_leader_without_the_record_though_an_older_office_
 def _others_go_after_the_return(story: Story, *, decided: bool) -> Story:
     """Add ops: C leaves the ISR, A loses m2 and registers, an election if `decided`, then B's session ends."""
     story = story.fault("expire", "C").elected("A", 1, isr="AB").leads("A", 1, 5, isr="AB")
-    story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
+    story = _returns_without_m2(story).broker("A", "member", taken_over=True)
     if decided:
         story.elected("A", 2, isr="AB")
     story.fault("zombie", "B").elected("A", 3, isr="A")
@@ -211,4 +211,4 @@ def test_lost_is_not_permitted_when_the_losing_leader_led_before_it_was_register
     Source:  KIP-380.
     """
     story = _returns_without_m2(_leads_alone(_three())).elected("A", 3, isr="A").leads("A", 3, 3, isr="A")
-    assert [Kind.LOST] == [a.kind for a in ends_without_m2(story.broker("A", "registered", taken_over=True))]
+    assert [Kind.LOST] == [a.kind for a in ends_without_m2(story.broker("A", "member", taken_over=True))]

@@ -20,12 +20,12 @@ def _ends_without_m2(story: Story) -> list[Anomaly]:
     return lost(story.healed().log("A", [(0, M1)]).read(*M1).done().ops)
 
 
-@pytest.mark.parametrize("told_by", ["broker", "controller", "zookeeper"])
+@pytest.mark.parametrize("told_by", ["broker", "controller", "metadata"])
 def test_lost_is_unclean_when_the_leader_came_from_outside_the_isr(told_by: str) -> None:
     assert [(Kind.UNCLEAN, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(_leads_uncleanly(told_by, allowed=True)))
 
 
-@pytest.mark.parametrize("told_by", ["broker", "controller", "zookeeper"])
+@pytest.mark.parametrize("told_by", ["broker", "controller", "metadata"])
 def test_lost_is_not_permitted_when_unclean_election_is_off(told_by: str) -> None:
     (found,) = _ends_without_m2(_leads_uncleanly(told_by, allowed=False))
     assert Kind.LOST is found.kind
@@ -63,7 +63,7 @@ def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not
     if seen == "succeeded":  # it decided before it heard of that
         story.broker("A", "controller", epoch=2, active=True)
     for nodes in (["A", "B"], ["A"], ["A", "B"]) if seen == "away" else (["A", "B"],):
-        story.add(Source.METADATA, "zookeeper", OpType.INFO, "registered", nodes=nodes)
+        story.add(Source.METADATA, "metadata", OpType.INFO, "members", nodes=nodes)
     for op in (elected, *rest):
         story.add(op.source, op.process, op.type, op.f, **op.value)
     assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]

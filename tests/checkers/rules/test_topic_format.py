@@ -17,8 +17,8 @@ WITHOUT = "appended without an epoch"
 def story(message_format: str = "with_epochs") -> Story:
     """Return a run in which A leads and B follows, and both may yet take up a format."""
     made = Story({}, "kip380", rules=RULES, message_format=message_format).started("A", "B")
-    made.broker("A", "registered", session="0x1", replaced=None)
-    return made.broker("B", "registered", session="0x2", replaced=None)
+    made.broker("A", "member", session="0x1", replaced=None)
+    return made.broker("B", "member", session="0x2", replaced=None)
 
 
 def asked(made: Story, to: str, setting: str = "message.format.version") -> Story:
@@ -81,7 +81,7 @@ def test_follower_may_get_what_a_leader_wrote_that_has_not_taken_it_up_yet() -> 
 def test_node_that_starts_again_has_the_format_that_it_was_started_with() -> None:
     made = took(asked(leads(story(), ((0, 0),)), "0.10.2"), 1, "A")
     made.fault("kill", "A").started("A")
-    made.broker("A", "registered", session="0x3", replaced=None)
+    made.broker("A", "member", session="0x3", replaced=None)
     leads(made, ((1, 0),))
     assert WITHOUT in said(appends(made, "A", -1, "leader"))[0]
 

@@ -123,7 +123,7 @@ def test_reading_of_an_earlier_office_decides_nothing(room: Room) -> None:
 
 
 def test_registration_of_another_session_is_not_its_own(room: Room) -> None:
-    registered, write = Observe(f="registered", value={}), membership.AwaitRegistrationWrite(taken_over=False)
+    registered, write = Observe(f="member", value={}), membership.AwaitRegistrationWrite(taken_over=False)
     own = ZkNode(data=b"", version=0, owner=room.state.session, czxid=1)
     assert room.answered(write, [ZkDone(), own], registered) == ""
     other = ZkNode(data=b"", version=0, owner=EARLIER, czxid=1)

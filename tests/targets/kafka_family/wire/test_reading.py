@@ -185,8 +185,8 @@ def test_obeyed_command_is_told_with_its_error_when_commands_are_read() -> None:
     reading._witness.passed(("A", "B"), note, {})
     about = {"link": ["A", "B"], "topic": "log"}
     assert [
-        ("commanded", {**about, "partition": 0, "leader": "B", "epoch": 5, "isr": ["B", "A"], "error": 0}),
-        ("commanded", {**about, "partition": 1, "leader": None, "epoch": 2, "isr": [], "error": 11}),
+        ("learned", {**about, "partition": 0, "leader": "B", "epoch": 5, "isr": ["B", "A"], "error": 0}),
+        ("learned", {**about, "partition": 1, "leader": None, "epoch": 2, "isr": [], "error": 11}),
     ] == record
 
 
@@ -243,14 +243,14 @@ def test_answered_fetch_of_a_consumer_is_not_told() -> None:
 
 
 def test_zookeeper_frames_are_told_apart_by_direction_alone() -> None:
-    reading = ZooKeeperReading(("A", "zookeeper"))
+    reading = ZooKeeperReading(("A", "metadata"))
     seen = [reading.request(b"")[0], reading.answer(b"")[0]]
     assert [("ZooKeeper", "request"), ("ZooKeeper", "answer")] == [(s.api, s.direction.value) for s in seen]
 
 
 def test_multi_of_zookeeper_and_its_answer_are_told_from_other_packets() -> None:
     """Source: zookeeper.jute: a request is xid, type, body; its answer begins with xid; a connect has neither."""
-    reading = ZooKeeperReading(("A", "zookeeper"))
+    reading = ZooKeeperReading(("A", "metadata"))
     asked = [reading.request(packet(*head))[0].multi for head in ((0, 14), (1, 14), (2, 4), (-2, 11), (3, 14))]
     assert [False, True, False, False, True] == asked
     told = [reading.answer(packet(*head))[0].multi for head in ((1, 0), (1, 0), (2, 0), (-2, 0), (3, 0), (3, 0))]
