@@ -12,13 +12,14 @@ from typing import Final
 
 class Ability(StrEnum):
     """
-    Something that not every host can do to its nodes.
+    Something that not every host can do to its nodes, or not with every target.
 
     WALL_CLOCK: set the wall clock of one node apart from all others. CLOCKS: have the wall clock and the monotonic
     clock of one node run otherwise than all others. DISK_FULL: let a node's disk run out of space. DISK_ERRORS:
     have its writes and flushes fail with EIO. DISK_READ_ERRORS: have its reads fail with EIO. DISK_READ_ONLY: have
     every change of it fail with EROFS. DISK_SLOW: have its calls take longer. LOST_DISKS: replace a node's disk by
     an empty one. TORN_POWER_LOSS: lose a part of what was not flushed. BIT_ROT: change a byte of its files.
+    SEGMENTS: delete the newest piece of a log.
     OWN_ZOOKEEPER: start a ZooKeeper server for one run alone. ENSEMBLE: start three, of which one leads.
     CLIENT_PROCESSES: let a workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers
     through links that can be cut. PACKETS_DROPPED: have the kernel drop the packets of a node's listeners.
@@ -36,6 +37,7 @@ class Ability(StrEnum):
     LOST_DISKS = "lost-disks"
     TORN_POWER_LOSS = "torn-power-loss"
     BIT_ROT = "bit-rot"
+    SEGMENTS = "log-segments"
     OWN_ZOOKEEPER = "own-zookeeper"
     ENSEMBLE = "zookeeper-ensemble"
     CLIENT_PROCESSES = "client-processes"

@@ -104,7 +104,11 @@ LOG_RECORD_HEADERS_MAX: Final = 100_000
 LOG_READ_BYTES: Final = 1024 * 1024
 # Kafka's largest segment (log.segment.bytes is an int): zeros are followed no further.
 LOG_ZEROS_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
-# A checkpoint of a data directory has a line for each partition, a leader-epoch-checkpoint one for each epoch.
+# What is taken from any reader of logs, a target's own too: the batches of a log that is not in the node's files
+# (else it has one for each of their bytes), and the text of the values that are held at a time.
+LOG_BATCHES_MIN: Final = 200_000
+LOG_TEXT_CHARACTERS_MAX: Final = 1024 * 1024 * 1024
+# A checkpoint of a data directory has a line for each partition, one of epochs a line for each epoch.
 CHECKPOINT_BYTES_MAX: Final = 32 * 1024 * 1024
 CHECKPOINT_ENTRIES_MAX: Final = 250_000
 EPOCHS_MAX: Final = 100_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
@@ -43,4 +44,5 @@ FAULT = Fault(
     effect=Effect.LOG_CUT,
     band=Band.MARK,
     weight=0.0,
+    needs=Ability.SEGMENTS,
 )

@@ -1,7 +1,7 @@
 """
-`fencepost lineage DIR…`: compare the log directories of one cluster's brokers, read-only.
+`fencepost lineage DIR…`: compare the logs of one cluster's nodes, read-only, as their target's reader finds them.
 
-Each DIR is a partition's directory (`orders-0/`) or a data directory with several partitions. Directories are
+Each DIR is a node's data directory, or the directory of one partition (`orders-0/`) if a target has such. They are
 compared partition by partition; with one DIR, each replica is only checked for contradictions within itself.
 
 The directories may be a stranger's: only regular files are opened, no link below a DIR is followed, and memory is
@@ -26,15 +26,20 @@ from typing import Final, TextIO
 
 from rich.cells import cell_len, set_cell_size
 
+from harness.beneath import Folder
 from harness.cli.lineage_output import JsonOutput, TextOutput
 from harness.logs.compare import compare
+from harness.logs.guard import Guard, ReaderError
 from harness.logs.names import PATH_CHARACTERS_MAX, shown
 from harness.logs.stream import Open
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
+from harness.registry import load
 from harness.report.console import console as make_console
-from targets.kafka_family.logs.data import DataFolder, list_partitions, parse
-from targets.kafka_family.logs.scan import Scan
+from harness.target.logs import NodeFiles, ReplicaFolders
+from harness.target.target import Target
+from targets import TARGETS
 
+DEFAULT: Final = "kafka"
 _PROGRESS_S: Final = 0.1
 # Of a terminal that does not say how wide it is.
 _COLUMNS: Final = 80
@@ -60,6 +65,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "it is unreadable (exit code 3), and the rest is compared",
     )
     parser.add_argument(
+        "--target",
+        default=DEFAULT,
+        metavar="NAME",
+        help=f"the system that wrote the logs: one of {', '.join(TARGETS)}; default {DEFAULT}",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/lineage.md"
     )
 
@@ -72,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
         UsageError: A path is not a log directory, or no partition is in two of several directories.
     """
     with ExitStack() as opened:
-        places = _places(args.directories, opened)
+        target: Target = load("target", TARGETS, args.target, "TARGET")
+        places = _places(args.directories, target, opened)
         output = JsonOutput() if args.json else TextOutput(make_console(highlight=False, soft_wrap=True))
         verdicts = [Verdict.UNKNOWN for _ in places.unreadable]
         for name, held in _with_progress(places.partitions):
@@ -84,10 +96,10 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OF_VERDICT[verdict]
 
 
-def _places(directories: list[Path], opened: ExitStack) -> _Places:
+def _places(directories: list[Path], target: Target, opened: ExitStack) -> _Places:
     """Return where the replicas of each partition are; each data directory is open until the stack is closed."""
     found = _Places()
-    data: dict[Path, DataFolder] = {}
+    nodes: dict[Path, NodeFiles] = {}
     labels: set[str] = set()
     for directory in directories:
         label = shown(str(directory), PATH_CHARACTERS_MAX)
@@ -95,32 +107,46 @@ def _places(directories: list[Path], opened: ExitStack) -> _Places:
             raise UsageError(f"{label}: named twice; expected a directory for each broker")
         labels.add(label)
         try:
-            _add(found, data, opened, label, Path(os.path.realpath(directory)))
+            replicas = _replicas(target, nodes, opened, Path(os.path.realpath(directory)))
         except _WRONG_PLACE as error:
             raise UsageError(f"{label}: {error.strerror}; expected a directory that can be listed") from error
         except OSError as error:
             found.unreadable[label] = str(error.strerror)
+            continue
+        except ReaderError as error:
+            found.unreadable[label] = str(error)
+            continue
+        if not replicas:
+            raise UsageError(f"{label}: no logs of {target.name}; expected {target.logs.expected}")
+        for place, opening in replicas.items():
+            found.partitions.setdefault(place, {})[label] = opening
     if len(directories) > 1 and not found.unreadable and all(len(held) == 1 for held in found.partitions.values()):
         raise UsageError("no partition is in two of these directories: there is nothing to compare")
     return found
 
 
-def _add(found: _Places, data: dict[Path, DataFolder], opened: ExitStack, label: str, directory: Path) -> None:
-    """Add a directory's partitions to the places."""
-    names = list_partitions(directory)
-    if names is None:
-        # The directory is itself a partition's.
-        names, directory = [directory.name], directory.parent
-    if not names:
-        raise UsageError(
-            f"{label}: no Kafka log directory; expected segments (00000000000000000000.log), "
-            "or directories named TOPIC-PARTITION that have them"
-        )
-    if directory not in data:
-        data[directory] = opened.enter_context(DataFolder.at(directory))
-    for name in names:
-        held = found.partitions.setdefault(parse(name, directory / name), {})
-        held[label] = partial(Scan, data[directory], name)
+def _replicas(
+    target: Target, nodes: dict[Path, NodeFiles], opened: ExitStack, directory: Path
+) -> Mapping[tuple[str, int], Open]:
+    """
+    Return how each replica in a directory is read.
+
+    Raises:
+        ReaderError: The target's reader does what none may do.
+        OSError: The directory cannot be listed.
+    """
+    logs, guard = target.logs, Guard(target.name)
+    alone: tuple[str, int] | None = None
+    if isinstance(logs, ReplicaFolders):
+        with Folder.at(directory) as folder:
+            alone = guard.place(partial(logs.replica_of, folder))
+    if alone is not None:
+        directory = directory.parent
+    if directory not in nodes:
+        nodes[directory] = NodeFiles(folder=opened.enter_context(Folder.at(directory)))
+    node = nodes[directory]
+    places = guard.partitions(partial(logs.partitions, node)) if alone is None else [alone]
+    return {place: guard.opening(partial(logs.reading, node, *place), *place, directory) for place in places}
 
 
 def _with_progress(

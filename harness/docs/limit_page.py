@@ -95,7 +95,7 @@ def _data_directory() -> tuple[str, ...]:
                 ("names of a directory", f"{NAMES_MAX:,}"),
                 ("bytes of a checkpoint", f"{checkpoint.BYTES_MAX:,}"),
                 ("entries of a checkpoint of the data directory", f"{checkpoint.ENTRIES_MAX:,}"),
-                ("entries of a `leader-epoch-checkpoint`", f"{checkpoint.EPOCHS_MAX:,}"),
+                ("entries of a checkpoint of leader epochs", f"{checkpoint.EPOCHS_MAX:,}"),
                 ("bytes of a `partition.metadata`", f"{checkpoint.TOPIC_ID_BYTES_MAX:,}"),
                 ("the offset in the name of a segment", f"{BASE_OFFSET_MAX:,}"),
             ),

@@ -8,15 +8,15 @@ interfaces (harness/cluster/interfaces.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from harness import limits
 from harness.ability import OF_DISKS, Ability
-from harness.beneath import Folder, RefusedError
-from harness.bit_rot import Flip, Where, nothing_to_flip
+from harness.beneath import Folder
+from harness.bit_rot import Flip, Where
 from harness.cleanup.ledger import Ledger
 from harness.clocks import Reading, Setting
 from harness.cluster.cluster import Cluster
@@ -24,6 +24,7 @@ from harness.cluster.disk_error import DiskError
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.needs import needs_of
+from harness.environment.node_logs import NodeLogs, why_lacking
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
 from harness.events import Event
@@ -34,15 +35,10 @@ from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
 from harness.logs.replica import ReplicaLog
-from harness.model import OpType, PreconditionError
+from harness.model import OpType
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.target import NodeSpec, Target
-from targets.kafka_family.logs.checkpoint import HIGH_WATERMARKS
-from targets.kafka_family.logs.data import DataFolder
-from targets.kafka_family.logs.flipping import chosen, count_of
-from targets.kafka_family.logs.log_end import quick_end
-from targets.kafka_family.logs.scan import scan_in
 from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
@@ -74,6 +70,7 @@ class RealMachines:
         self._collector = collector
         self._printed_lines = printed_lines
         self._target = target
+        self._logs = NodeLogs(target, self.disk, self._address)
         self._spec = spec
         self._torn = 0
         # Of nodes that another protocol was installed on.
@@ -86,8 +83,8 @@ class RealMachines:
         return self._host.ledger
 
     def lacks(self, ability: Ability) -> str:
-        """Return why the host cannot do it, "" if it can."""
-        return self._host.lacks(ability)
+        """Return why the host or the target cannot do it, "" if they can."""
+        return self._host.lacks(ability) or why_lacking(self._target, ability)
 
     def unfit(self, name: str, ability: Ability) -> str:
         """Return why the node's process cannot have it done to it: it was started with other clocks, say."""
@@ -196,17 +193,7 @@ class RealMachines:
         Raises:
             PreconditionError: There is no such file, or no batch in it; or the file may not be written.
         """
-        try:
-            with ExitStack() as opened:
-                folder = self._opened(opened, name, topic, partition)
-                found = None if folder is None else chosen(folder, where)
-                if found is None and folder is not None and where is Where.CHECKPOINT:
-                    data = opened.enter_context(Folder.no_link(self.disk(name)))
-                    found = count_of(data, HIGH_WATERMARKS)
-        except OSError as error:
-            raise PreconditionError(f"{name}: {self.disk(name)}: {error}; expected files to read") from error
-        if found is None:
-            raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
+        found = self._logs.to_flip(name, topic, partition, where)
         was, now = bytes((found.before,)), bytes((found.after,))
         self._host.overwrite(name, found.path, found.position, was, now)
         return found
@@ -217,18 +204,10 @@ class RealMachines:
 
         Source:  KAFKA-6361: "a workaround for the issue is to delete the log segment and restart".
         """
-        with ExitStack() as opened:
-            folder = self._opened(opened, name, topic, partition)
-            names = [] if folder is None else sorted(entry.name for entry in folder.entries())
-            newest = max((each.removesuffix(".log") for each in names if each.endswith(".log")), default=None)
-            if folder is None or newest is None:
-                raise PreconditionError(
-                    f"{name}: no segment of {topic}-{partition} to delete; expected one at least"
-                )
-            gone = [each for each in names if each.startswith(f"{newest}.")]
-            for each in gone:
-                self._host.unlink(name, f"{topic}-{partition}/{each}")
-        return f"{', '.join(gone)} deleted"
+        gone = self._logs.newest_segment(name, topic, partition)
+        for each in gone:
+            self._host.unlink(name, each)
+        return f"{', '.join(each.rpartition('/')[2] for each in gone)} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """
@@ -237,23 +216,11 @@ class RealMachines:
         Raises:
             PreconditionError: The node's data directory cannot be listed, or is a link by now.
         """
-        replica = f"{topic}-{partition}"
-        try:
-            with DataFolder.no_link(self.disk(name)) as data:
-                return scan_in(data, replica) if replica in (data.partitions() or ()) else None
-        except OSError as error:
-            text = f"{error.strerror}; expected a data directory that can be listed"
-            raise PreconditionError(f"{name}: {self.disk(name)}: {text}") from error
+        return self._logs.whole(name, topic, partition)
 
     def log_end(self, name: str, topic: str, partition: int) -> int:
-        """Return where a replica's log ends, from its newest segment if that shows it; raises as replica_log."""
-        with ExitStack() as opened:
-            folder = self._opened(opened, name, topic, partition)
-            with suppress(OSError):  # what cannot be read is for a whole scan, which says why
-                if folder is not None and (end := quick_end(folder)) is not None:
-                    return end
-        log = self.replica_log(name, topic, partition)
-        return -1 if log is None else log.log_end_offset
+        """Return where a replica's log ends, at little cost if its target can say it so; raises as replica_log."""
+        return self._logs.end(name, topic, partition)
 
     def disk(self, name: str) -> Path:
         """Return the node's data directory, as a path of this machine."""
@@ -284,13 +251,10 @@ class RealMachines:
                 stack.callback(self._printed_lines.close)
             stack.callback(self._collector.end)
 
-    def _opened(self, opened: ExitStack, name: str, topic: str, partition: int) -> Folder | None:
-        """Open a replica's folder until the stack is closed; None if there is none, or a link in its place."""
-        try:
-            data = opened.enter_context(Folder.no_link(self.disk(name)))
-            return opened.enter_context(data.folder(f"{topic}-{partition}"))
-        except (FileNotFoundError, RefusedError):
-            return None
+    def _address(self, name: str) -> Address | None:
+        """Return where a node answers clients while it runs."""
+        spec = self.specs.get(name)
+        return None if spec is None else spec.place.client_outside
 
 
 def open_machines(

@@ -12,6 +12,7 @@ from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
 from harness.environment.needs import needs_of
+from harness.environment.node_logs import why_lacking
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.hosts.base import Host
@@ -71,10 +72,10 @@ class RealEnvironment:
         return self._zookeeper
 
     def lacks(self, ability: Ability) -> str:
-        """Return why the host cannot do it, "" if it can; the environment that started ZooKeeper knows."""
+        """Return why the host or the target cannot do it, "" if they can; the open environment knows."""
         if self._shared is None:
             raise UsageError(f"environment {self.name}: asked for {ability}; expected open before")
-        return self._shared.lacks(ability)
+        return self._shared.lacks(ability) or why_lacking(self._target, ability)
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Open the run's own host, and its nodes' disks and addresses; no node runs yet."""

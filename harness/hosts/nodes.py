@@ -33,7 +33,7 @@ from targets.kafka_family.zookeeper import server
 ZOOKEEPER: Final = "zookeeper"
 # What needs nothing of a machine but what each run needs.
 EVERYWHERE: Final = frozenset(
-    {Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE, Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS}
+    {Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE, Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS, Ability.SEGMENTS}
 )
 
 

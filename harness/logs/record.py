@@ -11,8 +11,9 @@ from typing import Final
 
 from harness.keys import headers_of, key_bytes, text_in, value_bytes
 
-# The timestamp of a record that has none.
+# The timestamp of a record that has none, and its epoch.
 NO_TIMESTAMP: Final = -1
+NO_EPOCH: Final = -1
 _DIGEST_BYTES: Final = 8
 _NULL: Final = struct.pack(">i", -1)
 _HEADERS_SHOWN: Final = 3
@@ -25,13 +26,15 @@ class Record:
 
     Attributes:
         timestamp: In milliseconds since 1970; the batch's, if the broker set the time (LogAppendTime).
+        epoch: The leader epoch that is stored with it; -1 if there is none, or its batch has it.
     """
 
     offset: int
-    timestamp: int
-    key: bytes | None
     value: bytes | None
+    timestamp: int = NO_TIMESTAMP
+    key: bytes | None = None
     headers: tuple[tuple[bytes, bytes | None], ...] = ()
+    epoch: int = NO_EPOCH
 
     @property
     def digest(self) -> str:

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from harness.events import MetadataState
 from harness.launch import Address, Launch, Place
 from harness.target.clients import TargetClients
+from harness.target.logs import Logs
 from harness.target.settings import Settings
 
 # A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
@@ -117,6 +118,10 @@ class Target(Protocol):
     @property
     def clients(self) -> TargetClients:
         """Its clients, and what a node says of itself."""
+
+    @property
+    def logs(self) -> Logs:
+        """What reads the logs of its nodes."""
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""

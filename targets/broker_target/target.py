@@ -21,6 +21,7 @@ from targets.broker.core.inter_broker import AT, protocol_rules
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
 from targets.kafka_family.clients.part import KafkaClients
+from targets.kafka_family.logs.reader import LOGS
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
@@ -43,6 +44,7 @@ class BrokerTarget:
 
     name = "broker"
     clients = KafkaClients()
+    logs = LOGS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """The ladder of targets/broker/core/rules.py."""

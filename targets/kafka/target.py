@@ -34,6 +34,7 @@ from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
 from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
 from targets.kafka_family.clients.part import KafkaClients
+from targets.kafka_family.logs.reader import LOGS
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
@@ -46,6 +47,7 @@ class KafkaTarget:
 
     name = "kafka"
     clients = KafkaClients(has_batches=lambda rules: version(entry_of(rules).release.speaks) >= BATCHES_SINCE)
+    logs = LOGS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""

@@ -1,4 +1,8 @@
-"""The examples of docs/extending.md do what the page says: each is taken from the page and run."""
+"""
+The examples of docs/extending.md do what the page says: each is taken from the page and run.
+
+That of a log reader is run by tests/logs/toy.py, for tests of all that reads logs.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from tests.checkers.golden import ops_of
 
 KNOWN: Final = Variants(protocols=TARGET.protocols(), change=TARGET.rules)
 PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-SCENARIO, FAULT_FILE, RULE_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
+SCENARIO, FAULT_FILE, RULE_FILE, _ = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
 
 
 def executed(source: str, name: str) -> Any:

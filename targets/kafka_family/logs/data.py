@@ -29,15 +29,21 @@ _DATA_FILES: Final = (checkpoint.HIGH_WATERMARKS, "meta.properties")
 
 _Identity = tuple[int, int, int]
 _Offsets = Mapping[tuple[str, int], int]
+CheckpointsRead = dict[str, tuple[_Identity | None, _Offsets | CheckpointError | OSError]]
 
 
 class DataFolder:
     """An open data directory; a checkpoint is read again only when its file has changed."""
 
-    def __init__(self, folder: Folder) -> None:
-        """Own the folder."""
+    def __init__(self, folder: Folder, read: CheckpointsRead | None = None) -> None:
+        """
+        Take the folder.
+
+        Args:
+            read: The checkpoints of this folder that were read before, to which it adds.
+        """
         self.folder = folder
-        self._read: dict[str, tuple[_Identity | None, _Offsets | CheckpointError | OSError]] = {}
+        self._read: CheckpointsRead = {} if read is None else read
 
     @classmethod
     def at(cls, path: Path) -> Self:
@@ -48,17 +54,6 @@ class DataFolder:
             OSError: It cannot be opened.
         """
         return cls(Folder.at(path))
-
-    @classmethod
-    def no_link(cls, path: Path) -> Self:
-        """
-        Open the data directory of a node, which may have put a link in its place.
-
-        Raises:
-            RefusedError: It is a link, or no folder.
-            OSError: It cannot be opened.
-        """
-        return cls(Folder.no_link(path))
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +71,7 @@ class DataFolder:
             OSError: The directory cannot be listed.
             UsageError: It has more than FOLDER_NAMES_MAX partitions.
         """
-        return None if _is_partition(self.folder) else sorted(_names(self.folder))
+        return None if is_partition(self.folder) else sorted(_names(self.folder))
 
     def offset(self, name: str, topic: str, partition: int) -> int | None:
         """
@@ -116,24 +111,13 @@ def find_partitions(directory: Path) -> list[Path]:
         UsageError: The directory cannot be listed, or has more than FOLDER_NAMES_MAX partitions.
     """
     try:
-        names = list_partitions(directory)
+        with DataFolder.at(directory) as data:
+            names = data.partitions()
     except OSError as error:
         raise UsageError(
             f"{shown(str(directory))}: {error.strerror}; expected a directory that can be listed"
         ) from error
     return [directory] if names is None else [directory / name for name in names]
-
-
-def list_partitions(directory: Path) -> list[str] | None:
-    """
-    Return the names of the partition directories in a data directory, sorted; None if it is a partition's own.
-
-    Raises:
-        OSError: The directory cannot be listed.
-        UsageError: It has more than FOLDER_NAMES_MAX partitions.
-    """
-    with DataFolder.at(directory) as data:
-        return data.partitions()
 
 
 def name_of(directory: Path) -> tuple[str, int]:
@@ -194,12 +178,18 @@ def _may_be_partition(data: Folder, name: str) -> bool:
     """Return True if the directory has a partition's files, or cannot be listed."""
     try:
         with data.folder(name) as folder:
-            return _is_partition(folder)
+            return is_partition(folder)
     except FileNotFoundError:
         return False
     except OSError:
         return True
 
 
-def _is_partition(folder: Folder) -> bool:
+def is_partition(folder: Folder) -> bool:
+    """
+    Return True if a folder has a partition's files.
+
+    Raises:
+        OSError: It cannot be listed.
+    """
     return any(entry.name in _PARTITION_FILES or SEGMENT_NAME.fullmatch(entry.name) for entry in folder.entries())

@@ -1,0 +1,116 @@
+"""
+The logs of a run's nodes, read from their disks by the log reader of their target.
+
+A node may have put a link in the place of its data directory; then nothing is read. All that the reader returns is
+taken through a guard (harness/logs/guard.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from harness.ability import Ability
+from harness.beneath import Folder
+from harness.bit_rot import Flip, Where, nothing_to_flip
+from harness.launch import Address
+from harness.logs.guard import Guard
+from harness.logs.replica import ReplicaLog
+from harness.logs.stream import read_whole
+from harness.model import PreconditionError
+from harness.target.logs import NodeFiles, QuickEnds, Rots, Segments
+from harness.target.target import Target
+
+
+def why_lacking(target: Target, ability: Ability) -> str:
+    """Return why a target's logs cannot have it done to them, "" if they can, or if it is not about logs."""
+    if ability is Ability.BIT_ROT and not isinstance(target.logs, Rots):
+        return f"target {target.name}: its logs have no byte to flip"
+    if ability is Ability.SEGMENTS and not isinstance(target.logs, Segments):
+        return f"target {target.name}: its logs have no segments"
+    return ""
+
+
+class NodeLogs:
+    """
+    The logs on the disks of a run's nodes.
+
+    Raises:
+        PreconditionError: From every call, if a node's data directory cannot be listed, or is a link by now; or if
+            the target's reader does what none may do.
+    """
+
+    def __init__(
+        self, target: Target, disk: Callable[[str], Path], address: Callable[[str], Address | None]
+    ) -> None:
+        """
+        Keep where nodes are.
+
+        Args:
+            disk: The path of a node's data directory.
+            address: Where a node answers clients while it runs; None if that is not known.
+        """
+        self._target = target
+        self._guard = Guard(target.name)
+        self._disk = disk
+        self._address = address
+
+    def whole(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
+        """Return a replica's log as its files have it; None while there is none."""
+        logs = self._target.logs
+        with self._listed(name) as node:
+            if (topic, partition) not in self._guard.partitions(lambda: logs.partitions(node)):
+                return None
+            opened = partial(logs.reading, node, topic, partition)
+            return read_whole(self._guard.opening(opened, topic, partition, node.folder.path))
+
+    def end(self, name: str, topic: str, partition: int) -> int:
+        """Return where a replica's log ends, at little cost if its reader can say it so; -1 if there is none."""
+        logs = self._target.logs
+        if isinstance(logs, QuickEnds):
+            with suppress(OSError), self._opened(name) as node:
+                if (end := self._guard.end(lambda: logs.end(node, topic, partition))) is not None:
+                    return end
+        log = self.whole(name, topic, partition)
+        return -1 if log is None else log.log_end_offset
+
+    def to_flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
+        """Choose a byte of a replica's files; raise PreconditionError if there is none."""
+        logs = self._target.logs
+        if not isinstance(logs, Rots):
+            raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.BIT_ROT)}")
+        try:
+            with self._opened(name) as node:
+                found = self._guard.flip(lambda: logs.to_flip(node, topic, partition, where))
+        except OSError as error:
+            raise PreconditionError(f"{name}: {self._disk(name)}: {error}; expected files to read") from error
+        if found is None:
+            raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
+        return found
+
+    def newest_segment(self, name: str, topic: str, partition: int) -> Sequence[str]:
+        """Return the files of a log's newest segment, below the data directory; raise if there are none."""
+        logs = self._target.logs
+        if not isinstance(logs, Segments):
+            raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.SEGMENTS)}")
+        with self._listed(name) as node:
+            found = self._guard.paths(lambda: logs.newest_segment(node, topic, partition))
+        if not found:
+            raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
+        return found
+
+    @contextmanager
+    def _listed(self, name: str) -> Iterator[NodeFiles]:
+        try:
+            with self._opened(name) as node:
+                yield node
+        except OSError as error:
+            text = f"{error.strerror}; expected a data directory that can be listed"
+            raise PreconditionError(f"{name}: {self._disk(name)}: {text}") from error
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[NodeFiles]:
+        with Folder.no_link(self._disk(name)) as folder:
+            yield NodeFiles(folder=folder, address=self._address(name))
