@@ -129,7 +129,7 @@ def test_election_is_awaited_at_a_pace_that_has_time_for_it() -> None:
 
     def elected(timing: Timing) -> int:
         ops = played("elect B", "pass 1ms", timing=timing)
-        return next(op.index for op in ops if op.f == "leaderAndISR" and op.value["leader"] == "B")
+        return next(op.index for op in ops if op.f == "state" and op.value["leader"] == "B")
 
     assert step_after(VIRTUAL) < elected(VIRTUAL)
     assert elected(Timing(elected_s_max=1.0)) < step_after(Timing(elected_s_max=1.0))
@@ -175,7 +175,7 @@ def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
         world.on_call("doom", lambda: node.process and node.end(node.process, "a crash"))
         world.clock.after(60_000_000, ("call", "doom"))
 
-    ops = played("hold requests Fetch B -> A", "produce m1 acks=all meanwhile", "pass 40ms", before=doomed)
+    ops = played("hold requests fetch B -> A", "produce m1 acks=all meanwhile", "pass 40ms", before=doomed)
     last = healed(ops)
     assert OpType.FAIL is last.type
     assert "B ended by itself" in str(last.value["missing"])
@@ -232,7 +232,7 @@ def test_end_restores_whoever_is_away_and_has_a_last_record_acknowledged() -> No
     assert OpType.OK is healed(ops).type
     acked = [op.value["name"] for op in ops if op.f == "produce" and op.type is OpType.OK]
     assert {"m1", FINAL_RECORDS[0]} == set(acked)
-    assert ["A", "B"] == sorted([op for op in ops if op.f == "leaderAndISR"][-1].value["isr"])
+    assert ["A", "B"] == sorted([op for op in ops if op.f == "state"][-1].value["isr"])
 
 
 def test_end_frees_the_office_of_a_controller_whose_old_session_holds_it() -> None:

@@ -19,7 +19,7 @@ from harness.cluster.interfaces import Links
 from harness.effect import Band, Effect
 from harness.environment.real import RealEnvironment
 from harness.events import Healed
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from harness.history.file import read_history
 from harness.history.memory import MemoryHistory
 from harness.hosts import HOSTS
@@ -66,7 +66,7 @@ class Unhealing:
 
 
 def _lock_out(cluster: Cluster, name: str) -> str:
-    cluster.fabric.cut(name, ZOOKEEPER, close=True)
+    cluster.fabric.cut(name, METADATA, close=True)
     cluster.fabric = cast(Links, Unhealing(cluster.fabric))
     return cluster.zookeeper_view.expire(name)
 

@@ -10,7 +10,7 @@ import sys
 from random import Random
 from typing import Final
 
-from harness.fabric.core.rules import ZOOKEEPER, Hold
+from harness.fabric.core.rules import METADATA, Hold
 from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, ZkDone, broker_path
 from targets.broker_target import SETTINGS
 from targets.simulator.client import SimClient
@@ -18,7 +18,7 @@ from targets.simulator.trace import Detail, Trace
 from targets.simulator.world import Randomness, World
 
 IDS: Final = {"A": 1, "B": 2, "C": 3}
-APIS: Final = ("Fetch", "OffsetForLeaderEpoch", "LeaderAndIsr", "*")
+APIS: Final = ("fetch", "epoch-question", "command", "*")
 SESSION_TIMEOUT_MS: Final = 2_000
 QUIET_S: Final = 15.0
 PAUSE_S_MAX: Final = 0.2
@@ -133,9 +133,9 @@ class Storm:
         return True
 
     def cut(self, name: str) -> bool:
-        other = self.random.choice((*sorted(IDS), ZOOKEEPER))
+        other = self.random.choice((*sorted(IDS), METADATA))
         close = bool(self.random.getrandbits(1))
-        self._rules.append(self.world.links.cut(name, other, both_ways=other != ZOOKEEPER, close=close))
+        self._rules.append(self.world.links.cut(name, other, both_ways=other != METADATA, close=close))
         return True
 
     def hold(self, name: str) -> bool:

@@ -73,7 +73,7 @@ def test_follower_that_is_cut_from_zookeeper_finds_its_leader_again_where_it_was
     client = SimClient(world)
     first = client.begin_produce(TOPIC, 0, "m0", ["m0.0"], acks=-1)
     assert world.until(lambda: first.done, WAIT_S)
-    world.links.cut(follower, "zookeeper", close=True)
+    world.links.cut(follower, "metadata", close=True)
     world.run(0.5)
     cut = world.links.cut(follower, leader, close=True)
     world.run(0.5)

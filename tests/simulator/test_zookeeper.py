@@ -93,7 +93,7 @@ class Room:
         self.network = Network(self.clock, Latency(), Witness(lambda _: questions_version(PROTOCOLS["kip101"])))
         self.links = SimLinks(self.network)
         self.server = ZooKeeper(self.clock, self.network, TIMEOUT_MS)
-        self.network.ends["zookeeper"] = self.server
+        self.network.ends["metadata"] = self.server
         self.people: dict[str, Someone] = {}
 
     def settle(self, ms: float = 10) -> None:
@@ -187,7 +187,7 @@ def test_session_of_a_dead_client_stands_until_its_timeout(room: Room, a: Someon
 def test_client_comes_back_within_its_session_and_every_watch_fires(room: Room, a: Someone) -> None:
     a.ask(ZkExists(path="/n", watch=True), ZkChildren(path="/n", watch=True), ZkChildren(path="/none", watch=True))
     room.settle()
-    room.links.close_links("A", "zookeeper")
+    room.links.close_links("A", "metadata")
     room.settle(ms=100)
     assert ([SESSION_FIRST], ["/n", "/n"]) == (a.sessions, a.fired)
     Someone(room, "B").ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
@@ -199,7 +199,7 @@ def test_what_was_under_way_when_the_connection_went_is_lost_and_what_comes_afte
     room: Room, a: Someone
 ) -> None:
     lost = a.ask(ZkGet(path="/n"))
-    room.links.close_links("A", "zookeeper")
+    room.links.close_links("A", "metadata")
     room.settle(ms=1)
     later = a.ask(ZkGet(path="/n"))
     room.settle(ms=100)
@@ -220,7 +220,7 @@ def test_write_whose_connection_is_lost_may_have_happened_or_not(room: Room, a: 
 
 @pytest.mark.parametrize("direction", ["request", "answer"])
 def test_write_is_indeterminate_when_a_held_connection_is_dropped(room: Room, a: Someone, direction: str) -> None:
-    hold = room.links.hold("ZooKeeper", "A", "zookeeper", direction)
+    hold = room.links.hold("metadata-request", "A", "metadata", direction)
     write = a.ask(ZkCreate(path="/m"))
     room.settle()
     room.links.drop(hold)
@@ -254,7 +254,7 @@ def test_ask_that_waits_for_a_connection_is_lost_with_its_session(room: Room, a:
 def test_cut_client_gives_its_connection_up_and_its_session_expires(room: Room, a: Someone) -> None:
     a.ask(ZkCreate(path="/mine", ephemeral=True))
     room.settle()
-    cut = room.links.cut("A", "zookeeper")
+    cut = room.links.cut("A", "metadata")
     lost = a.ask(ZkGet(path="/n"))
     room.settle(ms=2 / 3 * TIMEOUT_MS + 10)
     assert ((ZkError.LOST,), SESSION_FIRST) == (a.results(lost), room.server.session_of("/mine"))
@@ -274,7 +274,7 @@ def test_closed_session_is_gone_at_once(room: Room, a: Someone) -> None:
 
 def test_late_connection_takes_over_from_the_one_before(room: Room, a: Someone) -> None:
     (old,) = list(room.network.pipes.values())
-    room.links.hold("ZooKeeper", "A", "zookeeper", "answer")
+    room.links.hold("metadata-request", "A", "metadata", "answer")
     room.settle(ms=2 / 3 * TIMEOUT_MS + 100)  # A gives up; the server has not seen the old connection end
     room.links.release_all()
     room.settle(ms=100)

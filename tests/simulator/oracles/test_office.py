@@ -120,7 +120,7 @@ def test_controller_that_does_not_resign_is_named(monkeypatch: pytest.MonkeyPatc
     if ended == "session":
         expire(world, CONTROLLER)
     else:  # another node wins while this one, whose session lives on, cannot see it
-        cut = world.links.cut("C", "zookeeper", close=True)
+        cut = world.links.cut("C", "metadata", close=True)
         depose(world)
         assert world.until(lambda: CONTROLLER in world.zookeeper.tree.nodes, WAIT_S)
         world.links.heal(cut)
@@ -166,7 +166,7 @@ def test_write_of_a_deposed_controller_is_named_once_another_epoch_began() -> No
     depose(world)
     write(world, first, leader_epoch=1)
     assert "" == said(oracles), "nobody has won a newer epoch yet"
-    world.links.cut(first, "zookeeper", close=True)
+    world.links.cut(first, "metadata", close=True)
     assert world.until(lambda: CONTROLLER in world.zookeeper.tree.nodes, WAIT_S)
     write(world, first, leader_epoch=2)
     assert "C writes leader A and epoch 2" in said(oracles)

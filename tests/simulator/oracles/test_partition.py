@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from targets.broker.core import follower
 from targets.broker.core.state import Role
 from targets.simulator.client import SimClient
@@ -54,7 +54,7 @@ def test_committed_record_that_an_electable_replica_lost_is_named() -> None:
 def test_committed_record_may_be_missing_where_nobody_can_elect_the_replica() -> None:
     world, oracles = watched()
     world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
-    world.links.cut("B", "zookeeper", close=True)
+    world.links.cut("B", "metadata", close=True)
     assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
     log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
     world.run(0.2)
@@ -74,7 +74,7 @@ def test_member_whose_power_went_while_the_leader_asked_for_it_in_the_isr_is_exc
     """Source: KIP-903: the write is of a process that is gone, and adds one without its records."""
     world, oracles = watched()
     world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
-    cut = world.links.cut("B", "zookeeper", close=True)
+    cut = world.links.cut("B", "metadata", close=True)
     assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
     world.links.heal(cut)
     assert world.until(lambda: world.ids["B"] in (replica_of(world, "A").isr_asked or ()), WAIT_S)
@@ -90,9 +90,9 @@ def test_member_whose_fetch_arrives_after_its_power_went_is_excused() -> None:
     """Source: KIP-903: before it a fetch does not say which process of the follower has sent it."""
     world, oracles = watched()
     world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
-    cut = world.links.cut("B", "zookeeper", close=True)
+    cut = world.links.cut("B", "metadata", close=True)
     assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
-    hold = world.links.hold("Fetch", "B", "A", "request", from_offset=3)
+    hold = world.links.hold("fetch", "B", "A", "request", from_offset=3)
     world.links.heal(cut)
     assert world.until(lambda: bool(hold.held), WAIT_S)
     assert world.ids["B"] not in state(world).isr
@@ -202,7 +202,7 @@ def test_follower_that_fetches_and_differs_is_named_with_both_records() -> None:
 def test_follower_that_has_not_cut_its_log_yet_may_differ() -> None:
     """Its OffsetForLeaderEpoch request is held: it is still truncating, and does not fetch."""
     world, oracles = watched()
-    world.links.hold("OffsetForLeaderEpoch", "C", "*", "request")
+    world.links.hold("epoch-question", "C", "*", "request")
     world.nodes["C"].kill()
     tamper(world, "C", "stray")
     world.nodes["C"].boot()
@@ -328,7 +328,7 @@ def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
     client = SimClient(world)
     client.produce(TOPIC, 0, "m1", ["m1.0"], acks=-1)
     world.run(0.3)
-    world.links.hold("Fetch", "B", "A", "answer", from_offset=2)
+    world.links.hold("fetch", "B", "A", "answer", from_offset=2)
     client.produce(TOPIC, 0, "m2", ["m2.0"], acks=-1)
     assert {} == oracles.violations
     world.nodes["B"].kill()
@@ -356,7 +356,7 @@ def test_record_that_a_producer_sent_twice_is_excused_until_both_copies_are_back
     for number in range(9):
         client.produce(TOPIC, 0, f"m{number + 3}", ["twice" if number in (0, 8) else f"m{number}.0"], acks=-1)
     world.run(0.2)
-    world.links.cut("C", ZOOKEEPER, both_ways=True)
+    world.links.cut("C", METADATA, both_ways=True)
     node = world.nodes["B"]
     node.lose_power()
     node.boot()

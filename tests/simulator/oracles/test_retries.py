@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.fabric.core.rules import ZOOKEEPER
+from harness.fabric.core.rules import METADATA
 from targets.broker.core import (
     controller,
     isr,
@@ -144,7 +144,7 @@ def _lose_a_reading(world: World) -> None:
     process = world.nodes["C"].process
     assert process is not None
     assert world.until(lambda: process.broker.state.controller.reading, WAIT_S)
-    world.links.close_links("C", ZOOKEEPER)
+    world.links.close_links("C", METADATA)
     world.run(1.0)
 
 
