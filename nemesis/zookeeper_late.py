@@ -13,7 +13,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.cluster.link_fault import LinkRules, impose, probe, refuse_twice
 from harness.effect import Band, Effect
-from harness.fabric.core.rules import METADATA, ZOOKEEPER_API
+from harness.target.wire import METADATA, Word
 from nemesis import reconnect
 
 LATE_S: Final = 0.3
@@ -22,7 +22,7 @@ LATE_S: Final = 0.3
 def inject(cluster: Cluster, name: str) -> str:
     """Delay ZooKeeper's answers to the node; the probe is the fabric, which has the rule in force."""
     refuse_twice(cluster, "zookeeper-late", name)
-    delay = cluster.fabric.delay(ZOOKEEPER_API, name, METADATA, "answer", LATE_S)
+    delay = cluster.fabric.delay(Word.METADATA_REQUEST, name, METADATA, "answer", LATE_S)
     rules = LinkRules(word="late", rules=(delay,))
     return impose(cluster, "zookeeper-late", Effect.LINKS_IMPAIRED, name, rules)
 

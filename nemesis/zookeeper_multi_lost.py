@@ -13,8 +13,8 @@ from typing import Final
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fabric.core.rules import METADATA, ZOOKEEPER_API
 from harness.model import PreconditionError
+from harness.target.wire import METADATA, Word
 from nemesis import elect
 
 WITHIN_S: Final = 5.0
@@ -29,7 +29,7 @@ def inject(cluster: Cluster, name: str) -> str:
     others = sorted(str(member) for member in partition.isr() if member != leader)
     if not others:
         raise PreconditionError(f"zookeeper-multi-lost {name}: nobody else is in the ISR; expected one to elect")
-    hold = cluster.fabric.hold(ZOOKEEPER_API, name, METADATA, "answer", multi=True)
+    hold = cluster.fabric.hold(Word.METADATA_REQUEST, name, METADATA, "answer", multi=True)
     try:
         asked = view.elect(*partition.place, others[0])
         held = cluster.time.until(lambda: cluster.cancelled or bool(hold.held), WITHIN_S)

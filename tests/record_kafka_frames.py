@@ -37,11 +37,11 @@ from targets.kafka_family.wire.answers import Produced
 from targets.kafka_family.wire.bodies import fetch_body
 from targets.kafka_family.wire.errors import ErrorCode
 from targets.kafka_family.wire.frames import (
+    API_NAMES,
     FETCH,
     LEADER_AND_ISR,
     LENGTH,
     OFFSET_FOR_LEADER_EPOCH,
-    api_name,
     request_header,
 )
 from targets.kafka_family.wire.requests import Question
@@ -90,7 +90,7 @@ class Recorder:
         api, number, _ = _HEAD.unpack_from(request)
         self.lines.append(
             {
-                "api": api_name(api),
+                "api": API_NAMES[api],
                 "version": number,
                 "what": what,
                 "request": request.hex(),
@@ -126,7 +126,7 @@ class Recorder:
     def _keep_new(self, request: bytes, answer: bytes) -> None:
         api, number, _ = _HEAD.unpack_from(request)
         known = {(line["api"], line["version"]) for line in self.lines if line["what"] == "between brokers"}
-        if (api_name(api), number) not in known:
+        if (API_NAMES[api], number) not in known:
             self.keep("between brokers", request, answer)
 
 

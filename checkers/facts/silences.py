@@ -10,7 +10,7 @@ from harness.effect import ON_ZOOKEEPER, nature_of
 from harness.events import Delay, Heal, Hold, Injection, Release
 from harness.model import Op, OpType, events_of
 
-ZOOKEEPER: Final = "ZooKeeper"
+METADATA_REQUEST: Final = "metadata-request"
 
 
 class Silence(NamedTuple):
@@ -65,5 +65,5 @@ def _by_rules(ops: Sequence[Op]) -> list[Silence]:
         )
         for kind in (Hold, Delay)
         for op, rule in events_of(ops, kind)
-        if rule.api == ZOOKEEPER
+        if rule.api == METADATA_REQUEST
     ]

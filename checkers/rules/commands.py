@@ -10,7 +10,7 @@ from checkers.facts.view import at
 from harness.events import ControllerNamed, Delay, Double, Hold, Injection, Learned
 from harness.model import Anomaly, Kind, Op, events_of
 
-_API: Final = "LeaderAndIsr"
+_API: Final = "command"
 _SHIFTS: Final = (Hold, Delay, Double)
 
 

@@ -2,8 +2,8 @@
 Faults of links: rules of the fabric that a fault puts in force around a node, and lifts again.
 
 A rule that takes no frame has no effect, so a fault waits until one was taken, and lifts its rules if none is.
-The fabric's own count of the frames is the evidence, link by link. Links to ZooKeeper and to clients have faults
-of their own.
+The fabric's own count of the frames is the evidence, link by link. Links to the metadata and to clients have
+faults of their own.
 """
 
 from __future__ import annotations

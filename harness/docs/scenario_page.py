@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Final
 
 from harness import limits
-from harness.docs import markdown
+from harness.docs import markdown, word_table
 from harness.scenario import condition_types as condition_kinds
 from harness.scenario import file as schedule
 from harness.scenario import runner
@@ -59,6 +59,7 @@ def scenarios() -> str:
     for title, kinds in _WORDS:
         parts += [f"## {title}", markdown.code("\n".join(line for kind in kinds for line in _words(kind)))]
         parts += [_NOTES[title]] if title in _NOTES else []
+    parts += ["## Words by target", *word_table.words()]
     parts += ["## What its file says", markdown.code(markdown.docstring(schedule).split("\n\n", 1)[1])]
     parts += ["## Limits of its file", _LIMITS_TEXT, markdown.table(("of", "at most"), _limits())]
     return markdown.page("Scenarios", "workloads/scenarios", *parts)

@@ -39,6 +39,7 @@ from harness.model import OpType
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.target import NodeSpec, Target
+from harness.target.wire import CLIENTS, METADATA, Between
 from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
@@ -296,7 +297,7 @@ def open_machines(
         collector = Collector(host.bind_address, history, host.note_flushed)
         made.callback(collector.close)
         collectors.append(collector)
-        fabric = Fabric(host.bind_address, witness, commands=not target.emits_events())
+        fabric = Fabric(host.bind_address, witness, target=target.name, wire=target.wire)
         made.callback(fabric.close)
         fabric.start()
         chroot = f"/{folder.parent.name}-{folder.name}"
@@ -322,10 +323,15 @@ def open_machines(
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
             place = host.add_node(name, disk=name in spec.scenario.stores, fails=fails)
-            internal = fabric.add_broker(name, broker_id, place.internal_outside)
-            links = [str(fabric.add_zookeeper_link(name, address)) for address in (upstream, *others)]
+            fabric.add_node(name, broker_id)
+            internal = fabric.add_link(Between.NODES, place.internal_outside, dst=name)
+            links = [
+                str(fabric.add_link(Between.METADATA, address, src=name, dst=METADATA))
+                for address in (upstream, *others)
+            ]
             if client_links:
-                place = replace(place, client_outside=fabric.add_client_link(name, place.client_outside))
+                client = fabric.add_link(Between.CLIENTS, place.client_outside, src=CLIENTS, dst=name)
+                place = replace(place, client_outside=client)
             addresses[name] = str(place.client_outside)
             machines.specs[name] = NodeSpec(
                 name=name,

@@ -66,10 +66,15 @@ def renamed(source: str, f: str) -> Renamed | None:
     return table.get((source, f)) or table.get((source, ANY_F))
 
 
+def handed_over(module: str, name: str) -> tuple[Any, ...]:
+    """Return what the packages below targets/ have under this name, in their modules of that name."""
+    packages = iter_modules(import_module(_PACKAGES).__path__, f"{_PACKAGES}.")
+    modules = (f"{each.name}.{module}" for each in packages if each.ispkg)
+    found = (import_module(each) for each in modules if find_spec(each) is not None)
+    return tuple(getattr(each, name) for each in found if hasattr(each, name))
+
+
 @cache
 def _table() -> Mapping[tuple[str, str], Renamed]:
-    """Return (source, f) -> what became of it, as the packages below targets/ say."""
-    packages = iter_modules(import_module(_PACKAGES).__path__, f"{_PACKAGES}.")
-    modules = (f"{each.name}.older" for each in packages if each.ispkg)
-    found = (import_module(module).OLDER for module in modules if find_spec(module) is not None)
-    return {key: each for table in found for key, each in table.items()}
+    """Return (source, f) -> what became of it."""
+    return {key: each for table in handed_over("older", "OLDER") for key, each in table.items()}

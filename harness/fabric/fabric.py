@@ -1,9 +1,9 @@
 """
 The fabric: programmable links between nodes, behind calls that any thread may make.
 
-Every broker advertises the fabric's address on its inter-broker listener, and reaches ZooKeeper through its
-own link, so that a test can stop, lose or delay any message between nodes at an exact point. Brokers need no
-change: the fabric finds a link's source in what Kafka's brokers write into their requests.
+Every node reaches the others, and its metadata, through addresses of the fabric, so that a test can stop, lose or
+delay any message between nodes at an exact point. Nodes need no change: the target's wire (harness/target/wire.py)
+says by what a link's source is found, where its frames end, and what they say.
 
 harness/fabric/core/verbs.py has the calls.
 """
@@ -16,19 +16,37 @@ from typing import TypeVar
 
 from harness.fabric.core.effects import Effect
 from harness.fabric.core.links import LinkCore
-from harness.fabric.core.rules import ANY, CLIENTS, METADATA, UNKNOWN, ZOOKEEPER_API, Pattern
+from harness.fabric.core.rules import Pattern
 from harness.fabric.core.verbs import LinkVerbs
+from harness.fabric.guard import Guard
 from harness.fabric.holds import Hold
-from harness.fabric.limits import LISTEN_BACKLOG
+from harness.fabric.limits import LISTEN_BACKLOG, WIRE_CALL_S_MAX
+from harness.fabric.no_wire import NO_WIRE
 from harness.fabric.proxy import Exchange, Pipe
 from harness.fabric.side import Side
 from harness.fabric.thread import LoopThread
+from harness.fabric.watch import Watch
+from harness.fabric.witness import Recorder, Witness
 from harness.launch import Address
-from harness.model import UsageError
+from harness.model import PreconditionError, UsageError
 from harness.registry import pick
-from targets.kafka_family.wire.frames import API_NAMES
-from targets.kafka_family.wire.reading import ClientReading, KafkaReading, Reading, ZooKeeperReading
-from targets.kafka_family.wire.witness import Recorder, Witness
+from harness.target.wire import (
+    ANY,
+    CLIENTS,
+    METADATA,
+    UNKNOWN,
+    Between,
+    Direction,
+    Hearing,
+    Link,
+    LinkKind,
+    NotFramedError,
+    Reading,
+    Seen,
+    Sender,
+    Wire,
+    words_of,
+)
 
 T = TypeVar("T")
 
@@ -39,21 +57,33 @@ class Fabric(LinkVerbs[Hold]):
 
     Args:
         record: Records an event of the fabric; it is called in the fabric's thread.
-        commands: True if LeaderAndIsr has Apache Kafka's layout. The fabric then records its answers, and
-            followers' answered fetches.
+        target: The name of the target, for what its wire does wrong.
+        wire: How its connections are read; None: they are not, and cuts alone apply to them.
 
     Raises:
-        UsageError: A name is unknown, or the address is not one of this machine.
+        UsageError: A name is unknown, the wire has no such link, or the address is not one of this machine.
+        PreconditionError: The target's wire does not return.
         RuntimeError: The fabric's own thread has failed, which is a bug in Fencepost.
     """
 
-    def __init__(self, bind_address: str, record: Recorder, *, commands: bool = False) -> None:
+    def __init__(
+        self,
+        bind_address: str,
+        record: Recorder,
+        *,
+        target: str,
+        wire: Wire | None,
+        wire_call_s: float = WIRE_CALL_S_MAX,
+    ) -> None:
+        self._wire = NO_WIRE if wire is None else wire
         self._nodes = {name: name for name in (METADATA, CLIENTS, ANY, UNKNOWN)}
-        super().__init__(LinkCore(), self._nodes, (*API_NAMES.values(), ZOOKEEPER_API, UNKNOWN))
-        self._topics: dict[str, str] | None = {} if commands else None
+        super().__init__(LinkCore(), self._nodes, (*words_of(self._wire), UNKNOWN))
         self._bind_address = bind_address
         self._record = record
+        self._target = target
+        self._watch = Watch(wire_call_s)
         self._names: dict[int, str] = {}
+        self._hearing: Hearing | None = None
         self._servers: list[asyncio.Server] = []
         self._exchange: Exchange | None = None
         self._thread: LoopThread | None = None
@@ -71,42 +101,72 @@ class Fabric(LinkVerbs[Hold]):
         assert self._thread is None, "a fabric is started once"
         self._thread = LoopThread("fabric")
         self._record = self._thread.guard(self._record)
+        self._watch.start(self._thread.id)
+        witness = Witness(self._record)
+
+        def note(failure: str) -> None:
+            seen = Seen(link=(UNKNOWN, UNKNOWN), api=UNKNOWN, direction=Direction.REQUEST)
+            witness.unreadable(seen, failure)
+
         self._exchange = Exchange(
-            loop=self._thread.loop, record=self._record, core=self.core, witness=Witness(self._record)
+            loop=self._thread.loop,
+            record=self._record,
+            core=self.core,
+            witness=witness,
+            guard=Guard(self._target, self._watch, note),
         )
 
     def close(self) -> None:
         """Close every connection and listener, and end the thread; safe to call twice."""
         exchange, self._exchange = self._exchange, None
         if exchange is not None and self._thread is not None:
-            self._thread.end(self._shut(exchange))
+            try:
+                self._thread.end(self._shut(exchange))
+            finally:
+                self._watch.close()
 
-    def add_broker(self, name: str, broker_id: int, upstream: Address) -> Address:
-        """Open and return the inter-broker address that this broker advertises; it forwards to upstream."""
-        if name in self._nodes or broker_id in self._names:
+    def add_node(self, name: str, number: int) -> None:
+        """Let links name a node, which is this number in what frames say."""
+        if name in self._nodes or number in self._names:
             raise UsageError(
-                f"fabric: broker {name!r} with id {broker_id} already exists, or is a reserved name; "
-                f"expected a name not in {sorted(self._nodes)} and an id not in {sorted(self._names)}"
+                f"fabric: node {name!r} with number {number} already exists, or is a reserved name; "
+                f"expected a name not in {sorted(self._nodes)} and a number not in {sorted(self._names)}"
             )
-        self._names[broker_id] = name
+        self._names[number] = name
         self._nodes[name] = name
-        witness = self._here.witness
-        return self._listen(name, lambda: KafkaReading(name, self._names, witness, self._topics), upstream)
 
-    def add_zookeeper_link(self, name: str, upstream: Address) -> Address:
-        """Open and return this broker's address of ZooKeeper: link (name, "zookeeper"), api "ZooKeeper"."""
-        pick("node", self._nodes, name)
-        return self._listen(name, lambda: ZooKeeperReading((name, METADATA)), upstream)
+    def add_link(
+        self, between: Between, upstream: Address, *, dst: str, src: str = UNKNOWN, listener: str = ""
+    ) -> Address:
+        """
+        Open and return an address of a link, which forwards to upstream.
 
-    def add_client_link(self, name: str, upstream: Address) -> Address:
-        """Open and return the address of this broker that clients are given: link ("clients", name)."""
-        pick("node", self._nodes, name)
-        return self._listen(name, lambda: ClientReading(name), upstream)
+        Args:
+            src: The node that is given the address, METADATA and CLIENTS being nodes here; UNKNOWN for all of
+                them, if the frames say who sent them.
+            listener: Which of the wire's links between these ends; "" for the first.
+        """
+        for name in (src, dst):
+            pick("node", self._nodes, name)
+        kinds = [kind for kind in self._wire.links if kind.between is between and listener in ("", kind.name)]
+        if not kinds or (kinds[0].sender is Sender.FRAMES) != (src == UNKNOWN):
+            known = ", ".join(f"{kind.name} {kind.between}, by {kind.sender}" for kind in self._wire.links)
+            raise UsageError(
+                f"fabric: link {listener or between} from {src} to {dst}; expected one of target {self._target}: "
+                f"{known}"
+            )
+        return self._listen(kinds[0], (src, dst), upstream)
 
     # --- the core's driver ------------------------------------------------------------------------------------
     def run(self, function: Callable[[], T]) -> T:
         """Call the function in the fabric's thread, and return its result."""
-        return self._running.call(function)
+        try:
+            return self._running.call(function)
+        except TimeoutError as error:
+            if self._watch.busy:
+                text = f"target {self._target}, wire: a call does not return; expected one within seconds"
+                raise PreconditionError(text) from error
+            raise
 
     def obey(self, effects: Sequence[Effect]) -> None:
         """Carry out the core's effects, in their order."""
@@ -148,11 +208,20 @@ class Fabric(LinkVerbs[Hold]):
         assert self._thread is not None and self._exchange is not None, "a fabric is started before it is used"
         return self._thread
 
-    def _listen(self, name: str, reading: Callable[[], Reading], upstream: Address) -> Address:
+    def _reading(self, guard: Guard, kind: LinkKind, link: Link) -> Reading | None:
+        """Return the wire's reading of a new connection; None if it has none, or has failed."""
+        try:
+            if self._hearing is None:
+                self._hearing = guard.call(self._wire.hear, self._names)
+            return guard.call(self._hearing.reading, kind, link)
+        except NotFramedError:
+            return None
+
+    def _listen(self, kind: LinkKind, link: Link, upstream: Address) -> Address:
         exchange = self._here
 
         def down() -> Side:
-            return Pipe(exchange, reading(), upstream).down
+            return Pipe(exchange, link, self._reading(exchange.guard, kind, link), upstream).down
 
         async def listen() -> Address:
             server = await exchange.loop.create_server(down, self._bind_address, 0, backlog=LISTEN_BACKLOG)
@@ -164,6 +233,6 @@ class Fabric(LinkVerbs[Hold]):
             return self._running.wait(listen())
         except OSError as error:
             raise UsageError(
-                f"fabric: cannot listen on {self._bind_address} for {name}: {error}; "
+                f"fabric: cannot listen on {self._bind_address} for {' -> '.join(link)}: {error}; "
                 "expected an address of this machine"
             ) from error

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from harness.fabric.core import lanes
 from harness.fabric.core.lanes import Frame
-from harness.fabric.core.rules import Direction, Seen
 from harness.fabric.limits import HELD_BYTES_MAX
 from harness.fabric.side import Side
-from targets.kafka_family.wire.frames import Splitter
-from targets.kafka_family.wire.witness import Note
+from harness.fabric.splitter import Splitter
+from harness.target.wire import Direction, Message, Seen
 
 
 @dataclass(slots=True, eq=False)
@@ -20,7 +19,7 @@ class Chunk(Frame):
 
     data: bytes = b""
     seen: Seen | None = None
-    note: Note | None = None
+    message: Message | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +36,7 @@ class Lane(lanes.Lane):
     source: Side = field(kw_only=True)
     dest: Side = field(kw_only=True)
     direction: Direction = field(kw_only=True)
-    splitter: Splitter = field(default_factory=Splitter)
+    splitter: Splitter = field(kw_only=True)
     surplus: bool = False
     finished: bool = False
     stalled: bool = False

@@ -8,21 +8,24 @@ connection is over when both sides have ended, or after a reset.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, Record, Reset, Wake
 from harness.fabric.core.lanes import Connection, Frame
 from harness.fabric.core.links import LinkCore
-from harness.fabric.core.rules import NS_PER_S, UNKNOWN, Direction, Seen
+from harness.fabric.core.rules import NS_PER_S
+from harness.fabric.guard import Guard
 from harness.fabric.holds import Hold
 from harness.fabric.lane import Chunk, Lane
 from harness.fabric.limits import CONNECT_S_MAX
 from harness.fabric.side import Side
+from harness.fabric.splitter import Part, Piece, Size, Splitter
+from harness.fabric.witness import Recorder, Witness
 from harness.launch import Address
-from targets.kafka_family.wire.frames import Part, Piece
-from targets.kafka_family.wire.reading import Reading
-from targets.kafka_family.wire.witness import Recorder, Witness
+from harness.target.wire import UNKNOWN, Direction, Link, Message, NotFramedError, Reading, Seen
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +36,7 @@ class Exchange:
     record: Recorder
     core: LinkCore
     witness: Witness
+    guard: Guard
     closing: bool = False
 
     @property
@@ -66,15 +70,14 @@ class Exchange:
 class Pipe(Connection):
     """A connection through the fabric: the accepted side, the dialled side, and a lane in each direction."""
 
-    def __init__(self, exchange: Exchange, reading: Reading, upstream: Address) -> None:
+    def __init__(self, exchange: Exchange, link: Link, reading: Reading | None, upstream: Address) -> None:
         self.down, self.up = Side(self), Side(self)
-        self.requests = Lane(source=self.down, dest=self.up, direction=Direction.REQUEST)
-        self.answers = Lane(source=self.up, dest=self.down, direction=Direction.ANSWER)
-        super().__init__(reading.link, lanes=(self.requests, self.answers))
         self._exchange = exchange
         self._reading = reading
         self._upstream = upstream
-        self._last_offsets: dict[tuple[str, int], int] = {}
+        self.requests = self._lane(self.down, self.up, Direction.REQUEST)
+        self.answers = self._lane(self.up, self.down, Direction.ANSWER)
+        super().__init__(link, lanes=(self.requests, self.answers))
         self._dialling: asyncio.Task[None] | None = None
 
     # --- socket callbacks ------------------------------------------------------------------------------------
@@ -181,10 +184,10 @@ class Pipe(Connection):
         if frame.seen is None:
             return
         if frame.copy:
-            self._reading.sent_again(frame.seen.correlation)
+            self._expect_again(frame.seen.correlation)
             return
-        if frame.note is not None:
-            self._exchange.witness.passed(frame.seen.link, frame.note, self._last_offsets)
+        if frame.message is not None:
+            self._exchange.witness.passed(frame.message)
         for hold in self._exchange.core.rules.holds:
             if isinstance(hold, Hold):
                 hold.note_passed(frame.seen)
@@ -196,26 +199,53 @@ class Pipe(Connection):
     def _to(self, side: Side) -> Lane:
         return self.answers if side is self.down else self.requests
 
-    def _add(self, lane: Lane, pieces: list[Piece]) -> None:
+    def _lane(self, source: Side, dest: Side, direction: Direction) -> Lane:
+        reading, guard = self._reading, self._exchange.guard
+        size: Size | None = None
+        if reading is not None:
+            size = partial(guard.size, reading, direction)
+        return Lane(source=source, dest=dest, direction=direction, splitter=Splitter(size))
+
+    def _add(self, lane: Lane, pieces: Iterable[Piece]) -> None:
         now_ns = self._exchange.now_ns
         for part, data in pieces:
             chunk = Chunk(now_ns, data=data)
-            if part is Part.HEAD and lane is self.requests:
-                chunk.seen, chunk.note = self._reading.request(data)
-                self.link = self._reading.link
-            elif part is Part.HEAD:
-                chunk.seen, chunk.note = self._reading.answer(data)
-                lane.surplus = not self.takes_answer(chunk.seen.correlation)
-            elif part is Part.OPAQUE:
+            message = self._read(lane, data) if part is Part.HEAD else None
+            if message is not None:
+                chunk.seen, chunk.message = message.seen, message
+                if lane is self.requests:
+                    self.link = message.seen.link
+                else:
+                    lane.surplus = not self.takes_answer(message.seen.correlation)
+            elif part is not Part.REST:
                 chunk.seen = Seen(link=self.link, api=UNKNOWN, direction=lane.direction)
                 lane.surplus = False
             if not lane.surplus:
                 lane.add(chunk)
 
+    def _read(self, lane: Lane, frame: bytes) -> Message | None:
+        """Return what a frame says; None if the wire fails, and then nothing behind it is read either."""
+        assert self._reading is not None, "only what a wire has split is read"
+        try:
+            message = self._exchange.guard.read(self._reading, frame, lane.direction)
+        except NotFramedError as error:
+            lane.splitter.opaque, lane.splitter.why = True, str(error)
+            return None
+        if message.error:
+            self._exchange.witness.unreadable(message.seen, message.error)
+        return message
+
+    def _expect_again(self, correlation: int) -> None:
+        """Have the reading expect a second answer; if it fails, the next bytes pass unread."""
+        assert self._reading is not None, "only a frame that was read is sent twice"
+        with suppress(NotFramedError):
+            self._exchange.guard.call(self._reading.sent_again, correlation)
+
     def _turn_opaque(self, lane: Lane) -> None:
         """Stop reading frames on this connection, in both directions: its bytes are not in frames."""
-        error = f"frame length {lane.splitter.bad_length}; expected a frame: the connection passes unread"
-        self._exchange.witness.unreadable(self.link, UNKNOWN, -1, lane.direction, error)
+        if lane.splitter.why != self._exchange.guard.failure:  # which the guard has recorded
+            seen = Seen(link=self.link, api=UNKNOWN, direction=lane.direction)
+            self._exchange.witness.unreadable(seen, lane.splitter.why)
         other = self._to(lane.source)
         self._add(other, other.splitter.surrender())
         self._pump(other)

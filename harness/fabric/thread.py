@@ -31,6 +31,12 @@ class LoopThread:
         self._thread = threading.Thread(target=self.loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
+    @property
+    def id(self) -> int:
+        """The thread's id, as the interpreter knows it."""
+        assert self._thread.ident is not None, "the thread runs from the start on"
+        return self._thread.ident
+
     def call(self, function: Callable[[], T]) -> T:
         """Run a function in the thread and return its result; run it directly if this is the thread."""
         self.raise_failure()

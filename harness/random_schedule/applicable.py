@@ -13,10 +13,10 @@ from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import DOWN, ON_ZOOKEEPER, Effect
-from harness.fabric.core.rules import METADATA
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
-from harness.scenario.steps import Act, Add, Heal, Inject, Install, Release, Remove
+from harness.scenario.steps import Act, Add, Delay, Double, Heal, Hold, Inject, Install, Release, Remove
+from harness.target.wire import METADATA
 
 # Returns why a fault is not applicable to a node now, "" if it is.
 _WhyNot = Callable[[Cluster, str], str]
@@ -47,22 +47,24 @@ def why_not(
             with cluster.naming(place):
                 awaited = _awaited(fault, cluster, nodes)
                 if late := [name for name in awaited if links.holds_back(name, METADATA)]:
-                    return f"what {late[0]} and ZooKeeper tell each other is held"
+                    return f"what {late[0]} and the metadata tell each other is held"
                 if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
                     return reason
                 if alike and moves(fault) and cluster.named.is_moving():
-                    return "a move is in progress"  # Apache Kafka reads none in ZooKeeper meanwhile
+                    return "a move is in progress"  # Apache Kafka reads none meanwhile
                 return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
         case Install(protocol, nodes):
             up = next((f"{name} is not down" for name in nodes if name not in cluster.down), "")
             return up or cluster.why_not_installed(protocol)
+        case Hold(api=word) | Delay(api=word) | Double(api=word):
+            return links.words.lack(word)
         case Release(api, src, dst, direction):
             try:
                 links.hold_of(api, src, dst, direction)
             except UsageError:
                 return "there is no such hold"
         case Remove() | Add():
-            return "ZooKeeper answers nobody" if cluster.zookeeper is not None and cluster.zookeeper.out else ""
+            return "the metadata answer nobody" if cluster.zookeeper is not None and cluster.zookeeper.out else ""
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "there is no such rule"
@@ -75,14 +77,14 @@ def moves(fault: Fault) -> bool:
 
 
 def _awaited(fault: Fault, cluster: Cluster, nodes: Sequence[str]) -> Sequence[str]:
-    """Return the nodes of which a fault waits until they are registered, or reach ZooKeeper again."""
+    """Return the nodes of which a fault waits until they are registered, or reach the metadata again."""
     if fault.heals & ON_ZOOKEEPER:
         return sorted({*nodes} & cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}))
     return nodes if fault.heals & _REGISTERING else ()
 
 
 def _why_unheard(fault: Fault, cluster: Cluster) -> str:
-    """Return that ZooKeeper answers nobody, if a fault needs it: those of processes, disks and links do not."""
+    """Return that the metadata answer nobody, if a fault needs them; one of processes, disks or links does not."""
     if cluster.zookeeper is None or not cluster.zookeeper.out or fault.heals & ON_ZOOKEEPER:
         return ""
     needs = (
@@ -91,12 +93,12 @@ def _why_unheard(fault: Fault, cluster: Cluster) -> str:
         or bool(fault.heals & _REGISTERING)
         or fault.needs is Ability.ENSEMBLE
     )
-    return "ZooKeeper answers nobody" if needs else ""
+    return "the metadata answer nobody" if needs else ""
 
 
 # A fault that heals one of these waits until the node is registered anew.
 _REGISTERING: Final = DOWN | {Effect.CUT_OFF}
-# A fault of these effects asks ZooKeeper for it.
+# A fault of these effects asks the metadata for it.
 _ASKING: Final = frozenset(
     {Effect.SESSION_ENDED, Effect.OFFICE_LOST, Effect.LEADER_MOVED, Effect.CUT_OFF, Effect.ANSWER_LOST}
 )
@@ -126,14 +128,14 @@ def _may_restart(cluster: Cluster, name: str) -> str:
     if name not in cluster.down:
         return f"{name} is not down"
     cut = name in cluster.zombies or name in cluster.in_force.nodes({Effect.ZOOKEEPER_LOST})
-    return f"{name} is cut from ZooKeeper" if cut else ""
+    return f"{name} is cut from the metadata" if cut else ""
 
 
 def _may_return(cluster: Cluster, name: str) -> str:
     if name not in cluster.zombies:
         return f"{name} is not a zombie"
     if name in cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}):
-        return f"{name} is cut from ZooKeeper by another fault too"
+        return f"{name} is cut from the metadata by another fault too"
     return f"{name} is paused" if name in cluster.paused else ""
 
 

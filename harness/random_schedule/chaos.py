@@ -18,7 +18,6 @@ from typing import Final
 from harness import limits
 from harness.cluster.fault import Fault
 from harness.effect import Effect
-from harness.fabric.core.rules import ANY
 from harness.model import UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import HOLDS
@@ -29,7 +28,9 @@ from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Pass, Produce, ReleaseAll, Settle
 from harness.scenario.text import first_step_line
+from harness.scenario.words import FAULT, present
 from harness.target.settings import Settings
+from harness.target.wire import ANY, Word
 from harness.workload.plan import ACKS_ALL, Clients, Place
 
 REPLICAS: Final = ("A", "B", "C")
@@ -65,10 +66,10 @@ LEFT_OUT: Final = "-"
 HOLD, HOLD_COMMAND, DELAY, DOUBLE = "hold", "hold-command", "delay", "double"
 LINK_MOVES: Final = (HOLD, HOLD_COMMAND, DELAY, DOUBLE)
 _HELD: Final = (
-    ("requests", "LeaderAndIsr"),
-    ("requests", "Fetch"),
-    ("answers", "Fetch"),
-    ("requests", "OffsetForLeaderEpoch"),
+    ("requests", Word.COMMAND.value),
+    ("requests", Word.FETCH.value),
+    ("answers", Word.FETCH.value),
+    ("requests", Word.EPOCH_QUESTION.value),
 )
 _DELAY_S: Final = (0.02, 0.3)
 
@@ -105,8 +106,10 @@ def kinds_of(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, 
             nothing is left.
     """
     known = {name: name for name, fault in faults.items() if not fault.heals} | {name: name for name in LINK_MOVES}
-    without = {pick("nemesis", known, name.removeprefix(LEFT_OUT)) for name in names if name.startswith(LEFT_OUT)}
-    chosen = [pick("nemesis", {ALL: ALL, **known}, name) for name in names if not name.startswith(LEFT_OUT)]
+    left_out = [present(FAULT, name.removeprefix(LEFT_OUT)) for name in names if name.startswith(LEFT_OUT)]
+    without = {pick("nemesis", known, name) for name in left_out}
+    named = [present(FAULT, name) for name in names if not name.startswith(LEFT_OUT)]
+    chosen = [pick("nemesis", {ALL: ALL, **known}, name) for name in named]
     kinds = tuple(known) if ALL in chosen or not chosen else tuple(dict.fromkeys(chosen))
     left = tuple(kind for kind in kinds if kind not in without)
     if not left:

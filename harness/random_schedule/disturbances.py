@@ -6,8 +6,8 @@ The version that is spoken meanwhile is an older one, with bugs of its own, and 
 what that one does whether anything is upgraded or not. So two things are not done here:
 
 - no broker comes back before its session has ended: up to 2.1 a controller does not see it gone (KAFKA-1120);
-- no message is held, doubled or delayed, and no broker is cut off from ZooKeeper alone: up to 2.0.1 a leader and a
-  follower need not know that they speak of two epochs (KIP-320). So, until then, no broker loses its session
+- no message is held, doubled or delayed, and no broker is cut off from the metadata alone: up to 2.0.1 a leader
+  and a follower need not know that they speak of two epochs (KIP-320). So, until then, no broker loses its session
   beside another's loss of power: it would go on fetching behind the records that its leader has lost, in the old
   epoch, while that leads again, and be let into the ISR with them.
 

@@ -5,8 +5,8 @@ Its text (harness/scenario/text.py) is that of a scenario file, so that it can b
 environment and shortened. It does not depend on the run: `RandomPlay` skips a step that is not applicable when its
 turn comes.
 
-Source:  every counterexample of hachikuji/kafka-specification consists of elections while LeaderAndIsr,
-         OffsetForLeaderEpoch or Fetch messages of a replica are held; the moves reproduce this.
+Source:  every counterexample of hachikuji/kafka-specification consists of elections while commands to a
+         replica, its questions about epochs, or its fetches are held; the moves reproduce this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Final
 
 from harness.cluster.fault import Fault
 from harness.effect import DOWN, Effect
-from harness.fabric.core.rules import ANY, METADATA, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.hardware import with_hardware
 from harness.random_schedule.older_format import has_older_format, older_format_schedule
@@ -56,22 +55,26 @@ from harness.scenario.steps import (
 )
 from harness.scenario.text import first_step_line
 from harness.target.settings import Settings
+from harness.target.wire import ANY, METADATA, Word
 from harness.workload.plan import Place
 
 REPLICAS: Final = ("A", "B", "C")
 ALL: Final = -1  # acks=all
-QUESTION: Final = "OffsetForLeaderEpoch"
+COMMAND: Final = Word.COMMAND.value
+FETCH: Final = Word.FETCH.value
+QUESTION: Final = Word.EPOCH_QUESTION.value
+REQUEST: Final = Word.METADATA_REQUEST.value
 HOLDS: Final = {
-    "hold-command": ("requests", "LeaderAndIsr"),
-    "hold-fetch": ("requests", "Fetch"),
-    "hold-answer": ("answers", "Fetch"),
+    "hold-command": ("requests", COMMAND),
+    "hold-fetch": ("requests", FETCH),
+    "hold-answer": ("answers", FETCH),
     "hold-question": ("requests", QUESTION),
     "hold-word": ("answers", QUESTION),
 }
 # An election of a further partition: it moves nothing that the steps are about.
 ELECT_ELSEWHERE: Final = "elect elsewhere"
-# In wide runs alone: ZooKeeper is late for a broker, whose writes and watches may arrive after its session ended.
-LATE: Final[Mapping[str, float]] = {"hold-zookeeper": 1.5, "delay-zookeeper": 1.0}
+# In wide runs alone: the metadata are late for a broker, whose writes may arrive after its session ended.
+LATE: Final[Mapping[str, float]] = {"hold-metadata": 1.5, "delay-metadata": 1.0}
 # Moves of which the main partition's replicas are the ends, or that choose among them.
 _BETWEEN_REPLICAS: Final = frozenset({*HOLDS, "elect", "pattern", "cut", "delay", "double"})
 # How often an election returns leadership to the previous leader: only its log diverges from the new leader's.
@@ -127,8 +130,8 @@ class _Drawing:
             "double": self._double,
             "pattern": self._pattern,
             ELECT_ELSEWHERE: self._elect_elsewhere,
-            "hold-zookeeper": self._hold_zookeeper,
-            "delay-zookeeper": self._delay_zookeeper,
+            "hold-metadata": self._hold_metadata,
+            "delay-metadata": self._delay_metadata,
             **{name: self._fault(fault) for name, fault in faults.items()},
         }
 
@@ -331,15 +334,15 @@ class _Drawing:
 
         return hold
 
-    def _hold_zookeeper(self) -> bool:
-        """Hold what a broker tells ZooKeeper, or what it hears of it: mostly the controller's."""
-        step = Hold(self._chance.choice(("requests", "answers")), ZOOKEEPER_API, self._keeper(), METADATA)
+    def _hold_metadata(self) -> bool:
+        """Hold what a broker asks the metadata, or what it hears of it: mostly the controller's."""
+        step = Hold(self._chance.choice(("requests", "answers")), REQUEST, self._keeper(), METADATA)
         return step not in self._predicted.holds and self._add(step)
 
-    def _delay_zookeeper(self) -> bool:
+    def _delay_metadata(self) -> bool:
         direction = self._chance.choice(("requests", "answers"))
         seconds = Decimal(f"{self._chance.uniform(*self._profile.delay_s):.3f}")
-        return self._add(Delay(direction, ZOOKEEPER_API, self._keeper(), METADATA, seconds))
+        return self._add(Delay(direction, REQUEST, self._keeper(), METADATA, seconds))
 
     def _keeper(self) -> str:
         return self._controller if self._chance.random() < 0.5 else self._chance.choice(self._machines)
@@ -362,12 +365,12 @@ class _Drawing:
         direction, api = self._chance.choice(list(HOLDS.values()))
         src, dst = self._chance.sample(self._replicas, 2)
         seconds = Decimal(f"{self._chance.uniform(*self._profile.delay_s):.3f}")
-        return self._add(Delay(direction, api, ANY if api == "LeaderAndIsr" else src, dst, seconds))
+        return self._add(Delay(direction, api, ANY if api == COMMAND else src, dst, seconds))
 
     def _double(self) -> bool:
         src, dst = self._chance.sample(self._replicas, 2)
-        api = self._chance.choice(("LeaderAndIsr", "LeaderAndIsr", "Fetch", QUESTION))
-        return self._add(Double(api, ANY if api == "LeaderAndIsr" else src, dst))
+        api = self._chance.choice((COMMAND, COMMAND, FETCH, QUESTION))
+        return self._add(Double(api, ANY if api == COMMAND else src, dst))
 
     def _heal(self) -> bool:
         rules = self._predicted.rules

@@ -23,7 +23,6 @@ from random import Random
 from typing import Final
 
 from harness.cluster.fault import Fault
-from harness.fabric.core.rules import ANY
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.profile import Profile
 from harness.random_schedule.seed_name import seed_name
@@ -33,6 +32,7 @@ from harness.scenario.heads import Count
 from harness.scenario.steps import MEANWHILE, Act, ChangeFormat, Hold, Inject, Pass, Produce, Release
 from harness.scenario.text import first_step_line
 from harness.target.settings import MessageFormat, Settings
+from harness.target.wire import ANY, Word
 from harness.workload.plan import ACKS_ALL, NO_CLIENTS
 
 REPLICAS: Final = ("A", "B", "C")
@@ -122,22 +122,22 @@ class _Story:
     def _tail(self) -> Iterator[Act]:
         leader, others = self._leader, self._others()
         for name in others:
-            yield Hold("answers", "Fetch", name, leader)
+            yield Hold("answers", Word.FETCH.value, name, leader)
         yield self._produce(1)
         yield SOON
         late = self._chance.random() < 0.8
         if late:
-            yield Hold("requests", "LeaderAndIsr", ANY, leader)
+            yield Hold("requests", Word.COMMAND.value, ANY, leader)
         self._leader = others[0]
         yield Inject("elect", (self._leader,))
         yield QUIET
         for name in others:
-            yield Release("Fetch", name, leader, "answers")
+            yield Release(Word.FETCH.value, name, leader, "answers")
         for _ in range(self._chance.choice((0, 2, 2, 3))):
             yield self._produce(1)
             yield SOON
         if late:
-            yield Release("LeaderAndIsr", ANY, leader, "requests")
+            yield Release(Word.COMMAND.value, ANY, leader, "requests")
 
     def _fork(self) -> Iterator[Act]:
         """Come last, and after all cuts are durable: without epochs nothing shows one that a power loss undoes."""

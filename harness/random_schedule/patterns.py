@@ -1,10 +1,10 @@
 """
 Patterns: sequences of several moves, some of them optional, that follow the traces of the specification.
 
-    flip      leadership moves away and returns while one replica does not learn of it, because its LeaderAndIsr
-              requests are held or it is cut off from ZooKeeper; the first leader has records that the second lacks
+    flip      leadership moves away and returns while one replica does not learn of it, because its commands
+              are held or it is cut off from the metadata; the first leader has records that the second lacks
     laggard   a replica outside the ISR lags when a leader is elected whose high watermark lags too
-    recall    a leader answers a follower's OffsetForLeaderEpoch, and truncates its log before the answer arrives
+    recall    a leader answers a follower's question about an epoch, and truncates its log before that arrives
     relapse   a follower that has not learned the last high watermark follows another leader, and is elected itself
     fork      all nodes lose power, and the one that lost most leads first
     undo      a leader cuts what it wrote in several epochs, and a power loss undoes the cut; in wide runs only
@@ -26,8 +26,12 @@ from enum import Enum
 from random import Random
 from typing import Final, TypeAlias
 
-from harness.fabric.core.rules import ANY
 from harness.scenario.steps import Act, Hold, Inject, Release
+from harness.target.wire import ANY, Word
+
+COMMAND: Final = Word.COMMAND.value
+FETCH: Final = Word.FETCH.value
+QUESTION: Final = Word.EPOCH_QUESTION.value
 
 # The leader, the replica that leads in between, and the replica that is left behind.
 Roles: TypeAlias = tuple[str, str, str]
@@ -53,12 +57,12 @@ def flip(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     late = chance.random() < 0.8
     if late:
         # The first leader and the replica left behind have these records; the next leader does not.
-        yield Hold("answers", "Fetch", other, leader)
+        yield Hold("answers", FETCH, other, leader)
         yield Wish.PRODUCE_ONE
         yield Wish.PASS
     silent = chance.random() < 0.5
     if silent:
-        yield Hold("requests", "Fetch", behind, ANY)
+        yield Hold("requests", FETCH, behind, ANY)
         yield Wish.PASS_FETCH
     away, back = _behind(chance, behind)
     yield away
@@ -67,12 +71,12 @@ def flip(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     yield Wish.PASS
     yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
     if late:
-        yield Release("Fetch", other, leader, "answers")
+        yield Release(FETCH, other, leader, "answers")
     yield Inject("elect", (leader,))
     yield Wish.PASS
     yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
     if silent and chance.random() < 0.5:
-        yield Release("Fetch", behind, ANY, "requests")
+        yield Release(FETCH, behind, ANY, "requests")
         yield from _some(chance, Wish.PASS_FETCH)
     yield back
     yield Wish.PASS
@@ -82,7 +86,7 @@ def flip(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
 def laggard(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     """Yield the steps in which a replica outside the ISR meets a new leader whose high watermark lags."""
     leader, other, behind = roles
-    yield Hold("requests", "Fetch", behind, leader)
+    yield Hold("requests", FETCH, behind, leader)
     gone, back = chance.choice((("kill", "restart"), ("zombie", "return")))
     yield Inject(gone, (behind,))
     yield Wish.PASS
@@ -91,8 +95,8 @@ def laggard(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     yield Wish.PRODUCE_ALL
     yield Wish.PASS
     # The old leader follows so slowly that the new leader's high watermark waits for it.
-    fetches = Hold("requests", "Fetch", leader, ANY)
-    slow = chance.choice((None, Hold("requests", "LeaderAndIsr", ANY, leader), fetches, fetches))
+    fetches = Hold("requests", FETCH, leader, ANY)
+    slow = chance.choice((None, Hold("requests", COMMAND, ANY, leader), fetches, fetches))
     if slow is not None:
         yield slow
     yield Inject("elect", (other,))
@@ -102,12 +106,12 @@ def laggard(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
 
 
 def recall(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
-    """Yield the steps in which an OffsetForLeaderEpoch answer is out of date when it arrives."""
+    """Yield the steps in which the answer about an epoch is out of date when it arrives."""
     leader, other, behind = roles
-    yield Hold("answers", "Fetch", other, leader)
+    yield Hold("answers", FETCH, other, leader)
     yield Wish.PRODUCE_ONE
     yield Wish.PASS
-    yield Hold("answers", "OffsetForLeaderEpoch", behind, ANY)
+    yield Hold("answers", QUESTION, behind, ANY)
     yield Inject("kill", (behind,))
     yield Inject("restart", (behind,))
     yield Wish.PASS
@@ -118,13 +122,13 @@ def recall(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     yield Wish.PASS
     yield from _some(chance, Wish.PRODUCE_ALL)
     yield Wish.PASS
-    yield Release("Fetch", other, leader, "answers")
+    yield Release(FETCH, other, leader, "answers")
     yield Inject("elect", (leader,))
     yield Wish.PASS
     yield from _some(chance, Wish.PRODUCE_ALL)
     yield back
     yield Wish.PASS
-    yield Release("OffsetForLeaderEpoch", behind, ANY, "answers")
+    yield Release(QUESTION, behind, ANY, "answers")
     yield Wish.PASS
 
 
@@ -134,15 +138,15 @@ def relapse(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     yield Wish.PRODUCE_ALL
     yield Wish.PASS
     # The answer to the waiting fetch would carry the high watermark; later fetches must not arrive either.
-    yield Hold("answers", "Fetch", behind, leader)
-    yield Hold("requests", "Fetch", behind, ANY)
+    yield Hold("answers", FETCH, behind, leader)
+    yield Hold("requests", FETCH, behind, ANY)
     yield Inject("elect", (other,))
     yield from _some(chance, Wish.PASS)
     yield Inject("elect", (behind,))
     yield Wish.PASS
     yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
-    yield Release("Fetch", behind, leader, "answers")
-    yield Release("Fetch", behind, ANY, "requests")
+    yield Release(FETCH, behind, leader, "answers")
+    yield Release(FETCH, behind, ANY, "requests")
     yield Wish.PASS
 
 
@@ -171,7 +175,7 @@ def undo(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     """Yield the steps in which records of several epochs, which only their leader had, are cut and come back."""
     leader, other, behind = roles
     for name in (other, behind):
-        yield Hold("answers", "Fetch", name, leader)
+        yield Hold("answers", FETCH, name, leader)
     yield Wish.PRODUCE_ONE
     for _ in range(chance.randint(2, 3)):
         yield Wish.NEW_CONTROLLER
@@ -184,7 +188,7 @@ def undo(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     yield Wish.PASS
     yield from _some(chance, Wish.PRODUCE_ALL)
     for name in (other, behind):
-        yield Release("Fetch", name, leader, "answers")
+        yield Release(FETCH, name, leader, "answers")
     yield Wish.PASS
     yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
     yield Inject("power-loss", (leader,))
@@ -196,7 +200,7 @@ def _behind(chance: Random, name: str) -> tuple[Act, Act]:
     """Return a step that keeps a replica from learning of elections, and the step that undoes it."""
     if chance.random() < 0.5:
         return Inject("zombie", (name,)), Inject("return", (name,))
-    return Hold("requests", "LeaderAndIsr", ANY, name), Release("LeaderAndIsr", ANY, name, "requests")
+    return Hold("requests", COMMAND, ANY, name), Release(COMMAND, ANY, name, "requests")
 
 
 def _some(chance: Random, *steps: Act | Wish) -> Iterator[Act | Wish]:

@@ -14,7 +14,7 @@ from harness.cluster.fault import Fault
 from harness.effect import DOWN, LASTING, Effect
 from harness.scenario.steps import Act, Cut, Delay, Double, Heal, Hold, Inject, Release, ReleaseAll
 
-# Under these effects a node does not run, or does not reach ZooKeeper.
+# Under these effects a node does not run, or does not reach the metadata.
 _AWAY = DOWN | {Effect.CUT_OFF, Effect.PAUSED}
 
 
@@ -39,7 +39,7 @@ class PredictedState:
     rules: list[Heal] = field(default_factory=list)
 
     def is_up(self, name: str) -> bool:
-        """Return True if the node runs, reaches ZooKeeper, and is not paused."""
+        """Return True if the node runs, reaches the metadata, and is not paused."""
         return name not in self.under(_AWAY)
 
     def under(self, effects: Collection[Effect]) -> list[str]:

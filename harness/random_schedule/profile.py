@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from harness.cluster.fault import Fault
-from harness.effect import RENAMED_FAULTS
 from harness.random_schedule.width import NARROW, Breadth
 from harness.registry import pick
+from harness.scenario.words import FAULT, present
 
 # How often each kind of move occurs, relative to the others, in a schedule that has it. Elections while messages
 # are held matter most: every counterexample of the specification consists of them.
@@ -56,7 +56,7 @@ TEMPERS_CHOSEN: Final = (0.5, 1.0, 1.0, 2.0)
 NO_FAULTS: Final[Mapping[str, Fault]] = {}
 
 # A nemesis's old name -> its current one; options may have either, for one release.
-_RENAMED: Final[Mapping[str, str]] = {**RENAMED_FAULTS, "story": "pattern"}
+_RENAMED: Final[Mapping[str, str]] = {"story": "pattern"}
 
 # A nemesis that a command may choose -> its moves.
 ALL: Final = "all"
@@ -162,9 +162,9 @@ def profile_of(
     """
     own = {name: (name,) for name, fault in faults.items() if name not in WEIGHTS and fault.weight}
     known = {**own, **NEMESES}
-    present = [_RENAMED.get(name, name) for name in names]
-    chosen = frozenset(kind for name in present for kind in pick("nemesis", known, name))
-    asked = {kind: weight for name in present for kind, weight in OPERATIONS.get(name, {}).items()}
+    current = [_RENAMED.get(name, present(FAULT, name)) for name in names]
+    chosen = frozenset(kind for name in current for kind in pick("nemesis", known, name))
+    asked = {kind: weight for name in current for kind, weight in OPERATIONS.get(name, {}).items()}
     if ALL in names:
         return replace(base, weights={**base.weights, **asked}) if asked else base
     kept = chosen | (ALWAYS - {"elect"})

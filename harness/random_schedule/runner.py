@@ -252,7 +252,7 @@ class RandomPlay(Play):
         Produce to a partition until a record is acknowledged by all; raise if none is.
 
         Before each record the cluster is awaited anew: the ISR may have shrunk right after the last one came, and
-        a leader whose write to ZooKeeper was lost needs another fetch to ask again.
+        a leader whose write to the metadata was lost needs another fetch to ask again.
         """
         within_s = self.scenario.settings.heal_within_s
         for last in FINAL_RECORDS:
@@ -293,7 +293,7 @@ def with_slack(schedule: Scenario, slack: float) -> Scenario:
     """
     Return the schedule with its time limits multiplied by `slack`.
 
-    A churner's are among them: its create takes several trips to ZooKeeper, and nothing is certain of a topic
+    A churner's are among them: its create takes several trips to the metadata, and nothing is certain of a topic
     after many outcomes that are unknown.
     """
     lag = schedule.settings.replica_lag_ms_max

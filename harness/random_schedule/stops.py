@@ -1,5 +1,5 @@
 """
-Adds steps about StopReplica to a schedule whose workload deletes topics: holds, doublings and delays.
+Adds steps about commands to give a replica up, where the workload deletes topics: holds, doublings and delays.
 
 They have a random source of their own, so that all other steps of a seed are the same with them and without.
 
@@ -13,10 +13,10 @@ from decimal import Decimal
 from random import Random
 from typing import Final
 
-from harness.fabric.core.rules import ANY
 from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Pass, Release
+from harness.target.wire import ANY, Word
 
-API: Final = "StopReplica"
+API: Final = Word.STOP.value
 # How many of these steps a schedule has at most; a release is none of them.
 STOPS_MAX: Final = 4
 # How often a schedule has none.
@@ -34,7 +34,7 @@ def with_stops(
     seed: int, steps: Sequence[Act], nodes: Sequence[str], delay_s: tuple[float, float], controller: str = ""
 ) -> list[Act]:
     """
-    Return the steps with those about StopReplica among them, each after the first step.
+    Return the steps with those about such commands among them, each after the first step.
 
     Args:
         nodes: those that may be told to stop a replica.

@@ -1,7 +1,7 @@
 """
 Executes the steps by which somebody asks for something: reads, deletions, a topic's settings and partitions.
 
-harness/scenario/steps.py defines them. Removing partitions is asked for in ZooKeeper, as by an operator; it may
+harness/scenario/steps.py defines them. Removing partitions is asked for in the metadata, as by an operator; it may
 still happen after this has waited in vain.
 """
 
@@ -21,7 +21,7 @@ from harness.target.clients import Client
 from harness.target.settings import FORMAT_SETTING, FORMAT_VERSIONS
 from harness.workload.plan import Place
 
-# The process of the history that asks in ZooKeeper.
+# The process of the history that asks there.
 OPERATOR: Final = "client-operator"
 
 

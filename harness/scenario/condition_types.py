@@ -23,7 +23,7 @@ _LINK: Final = (Slot("src", LINK_END), ARROW, Slot("dst", OTHER_END))
 
 @dataclass(frozen=True, slots=True)
 class Elected(Statement):
-    """ZooKeeper names this node as the leader, or no leader."""
+    """The metadata name this node as the leader, or no leader."""
 
     node: str | None
     FORM: ClassVar[Form] = (Word("elected"), Word("="), Slot("node", NODE_OR_NONE))
@@ -31,7 +31,7 @@ class Elected(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Leads(Statement):
-    """ZooKeeper names this node as the leader, and the node itself claims leadership."""
+    """The metadata name this node as the leader, and the node itself claims leadership."""
 
     node: str
     FORM: ClassVar[Form] = (Word("leader"), Word("="), _NODE)
@@ -39,7 +39,7 @@ class Leads(Statement):
 
 @dataclass(frozen=True, slots=True)
 class InSync(Statement):
-    """The ISR in ZooKeeper has exactly these members."""
+    """The ISR in the metadata has exactly these members."""
 
     nodes: tuple[str, ...]
     FORM: ClassVar[Form] = (Word("isr"), Word("="), Several(Slot("nodes", NODE)))
@@ -56,7 +56,7 @@ class Controller(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Registered(Statement):
-    """The node is registered in ZooKeeper."""
+    """The node is a member by the metadata."""
 
     node: str
     FORM: ClassVar[Form] = (Word("registered"), _NODE)
@@ -64,7 +64,7 @@ class Registered(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Gone(Statement):
-    """The node is not registered in ZooKeeper."""
+    """The node is no member by the metadata."""
 
     node: str
     FORM: ClassVar[Form] = (Word("gone"), _NODE)
@@ -72,7 +72,7 @@ class Gone(Statement):
 
 @dataclass(frozen=True, slots=True)
 class EpochRises(Statement):
-    """ZooKeeper holds a newer leader epoch."""
+    """The metadata have a newer leader epoch."""
 
     FORM: ClassVar[Form] = (Word("epoch"), Word("rises"))
 
@@ -154,7 +154,7 @@ class OneBatch(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Heard(Statement):
-    """The node has learned the leader epoch that ZooKeeper holds."""
+    """The node has learned the leader epoch that the metadata have."""
 
     node: str
     FORM: ClassVar[Form] = (Word("heard"), _NODE)

@@ -43,6 +43,7 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import Mark, RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
+from harness.target.wire import Word
 
 
 class Conditions:
@@ -70,7 +71,7 @@ class Conditions:
         """
         Remember the current epoch, before the next step that is not an `await` or `require`.
 
-        While ZooKeeper is out, it is the one before: nothing changes in it.
+        While the metadata answer nobody, it is the one before: nothing changes in them.
         """
         if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
             return
@@ -178,7 +179,7 @@ class Conditions:
 
     # --- conditions of the runner too ------------------------------------------------------------------------
     def leads(self, name: str) -> bool:
-        """Return True if ZooKeeper names this node as the leader, and the node claims leadership."""
+        """Return True if the metadata name this node as the leader, and the node claims leadership."""
         return self._cluster.main.leads(name)
 
     def settled(self, name: str) -> bool:
@@ -203,7 +204,7 @@ class Conditions:
         )
 
     def outside(self) -> tuple[str, ...]:
-        """Return partition and node of each replica that is missing in the ISR; () if ZooKeeper is out."""
+        """Return partition and node of each replica that the ISR lacks; () while the metadata answer nobody."""
         if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
             return ()
         return tuple(f"{each.place} {name}" for each in self._cluster.partitions for name in each.outside())
@@ -230,7 +231,7 @@ class Conditions:
             return True
         cluster, leader = self._cluster, self._cluster.leader()
         silent = leader is not None and not cluster.target.emits_events()
-        if not silent or cluster.target.first_question(cluster.rules) != "Fetch":
+        if not silent or self._links.words.api_of(Word.QUESTION) != Word.FETCH:
             return False
         return bool(self._recent.on_link("fetched", name, leader or ""))
 

@@ -49,7 +49,6 @@ from typing import Any, Final
 
 from harness import limits
 from harness.cluster.names import OWN, SPEAKS_AS
-from harness.effect import RENAMED_FAULTS
 from harness.input_file import read_text
 from harness.model import UsageError
 from harness.scenario.expectation import check_expectation
@@ -59,6 +58,7 @@ from harness.scenario.lines import RawLine, lines_of
 from harness.scenario.step_order import check_order, check_records
 from harness.scenario.steps import STEPS, Act, Inject, Install, Produce, Remove
 from harness.scenario.variant import Variant, Variants
+from harness.scenario.words import FAULT, present
 from harness.target.settings import Settings, read_settings
 from harness.workload.plan import NO_CLIENTS, Clients, Place
 
@@ -335,7 +335,7 @@ def _step(line: RawLine, narrative: str, names: Names, known: Variants | None) -
 def _present(act: str) -> str:
     """Return the step's text with the current name of its fault."""
     word, _, rest = act.partition(" ")
-    return f"{RENAMED_FAULTS[word]} {rest}" if word in RENAMED_FAULTS else act
+    return f"{present(FAULT, word)} {rest}" if rest else act
 
 
 def _variant(text: str, where: str, known: Variants | None) -> str:

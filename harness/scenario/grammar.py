@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias, TypeVar
 
 from harness.model import UsageError
 from harness.registry import nearest
+from harness.scenario.words import present
 from harness.workload.plan import Place
 
 S = TypeVar("S", bound="Statement")
@@ -176,10 +177,16 @@ class Kind:
     show: Callable[[Any], str] = str
 
 
-def one_of(sign: str, what: str, choices: Callable[[Names], Collection[str]]) -> Kind:
-    """Return the kind of a word that must be one of the choices."""
+def one_of(sign: str, what: str, choices: Callable[[Names], Collection[str]], older: str = "") -> Kind:
+    """
+    Return the kind of a word that must be one of the choices.
+
+    Args:
+        older: the kind of its words that had other names before (harness/scenario/words.py), "" for none.
+    """
 
     def read(word: str, names: Names) -> str:
+        word = present(older, word)
         if word not in choices(names):
             raise ValueError(word)
         return word

@@ -9,17 +9,14 @@ from typing import Any, Final
 
 from harness import limits
 from harness.cluster.aims import AIMS
-from harness.fabric.core.rules import ANY, METADATA, ZOOKEEPER_API
 from harness.numerals import above_zero, whole
 from harness.scenario.forms import Choice, Perhaps
 from harness.scenario.grammar import Kind, Names, one_of
 from harness.scenario.offsets import Mark, Offset
+from harness.scenario.words import END, MESSAGE, messages
+from harness.target.wire import ANY, METADATA
 from harness.workload.plan import CODEC_NAMES, Place
-from targets.kafka_family.wire.frames import API_NAMES
 
-# In place of an API: the request that a restarted follower sends first under the protocol that is played.
-QUESTION: Final = "question"
-APIS: Final = (QUESTION, *API_NAMES.values(), ZOOKEEPER_API, ANY)
 NONE: Final = "none"
 _ACKS: Final = {"0": 0, "1": 1, "all": -1}
 # A name of the target's; the target knows which there are.
@@ -80,9 +77,9 @@ NODE_OR_NONE: Final = Kind(
     choices=lambda names: (*names.nodes, NONE),
     show=lambda value: value or NONE,
 )
-LINK_END: Final = one_of("A", "an end of a link", lambda names: (*names.nodes, METADATA, ANY))
-OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, METADATA, ANY))
-API: Final = one_of("API", "an api", lambda _: APIS)
+LINK_END: Final = one_of("A", "an end of a link", lambda names: (*names.nodes, METADATA, ANY), END)
+OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, METADATA, ANY), END)
+API: Final = one_of("MESSAGE", "a message", lambda _: messages(), MESSAGE)
 GROUP: Final = one_of("NAME", "a group of records of the head", lambda names: names.groups)
 FAULT: Final = one_of("FAULT", "a fault", lambda names: names.faults)
 PLACE: Final = Kind(

@@ -18,6 +18,7 @@ from harness.scenario.offsets import RecordOffsets
 from harness.scenario.recent_events import RecentEvents
 from harness.scenario.step_order import ends_of
 from harness.scenario.steps import Cut, Delay, Double, Drop, Heal, HealAll, Hold, LinkAct, Release, ReleaseAll
+from harness.scenario.words import MessageWords
 
 DIRECTIONS: Final = {"requests": "request", "answers": "answer"}
 
@@ -67,20 +68,21 @@ class LinkSteps:
     The link steps of one run.
 
     Args:
-        api_of: returns the API that a word of the scenario means.
+        words: what the words for messages mean on this wire.
 
     Raises:
-        PreconditionError: a rule affected no frame before it was healed or the scenario ended.
+        PreconditionError: a rule affected no frame before it was healed or the scenario ended, or the target has
+            no such message.
         UsageError: a step is about a hold or a rule that no longer exists.
     """
 
     def __init__(
-        self, cluster: Cluster, record_offsets: RecordOffsets, recent: RecentEvents, api_of: Callable[[str], str]
+        self, cluster: Cluster, record_offsets: RecordOffsets, recent: RecentEvents, words: MessageWords
     ) -> None:
         self._cluster = cluster
         self._record_offsets = record_offsets
         self._recent = recent
-        self._api_of = api_of
+        self.words = words
         self._holds: list[_Hold] = []
         self.rules: list[ActiveRule] = []
 
@@ -102,11 +104,11 @@ class LinkSteps:
                 cut = partial(fabric.cut, src, dst, both_ways=both_ways, close=close)
                 self._add_rule(step, cut, bites="lost")
             case Delay(direction, word, src, dst, seconds):
-                api = self._api_of(word)
+                api = self.words.api_of(word)
                 delay = partial(fabric.delay, api, src, dst, DIRECTIONS[direction], float(seconds))
                 self._add_rule(step, delay, bites="delayed", api=api)
             case Double(word, src, dst):
-                api = self._api_of(word)
+                api = self.words.api_of(word)
                 self._add_rule(step, partial(fabric.double, api, src, dst), bites="doubled", api=api)
             case HealAll():
                 active, self.rules = self.rules, []
@@ -144,7 +146,7 @@ class LinkSteps:
 
     def _hold(self, step: Hold) -> None:
         api, offset = (
-            self._api_of(step.api),
+            self.words.api_of(step.api),
             None if step.offset is None else self._record_offsets.number(step.offset),
         )
         held = self._cluster.fabric.hold(api, step.src, step.dst, DIRECTIONS[step.direction], offset)
@@ -157,7 +159,7 @@ class LinkSteps:
         Raises:
             UsageError: the link has no such rule.
         """
-        named = self._api_of(api)
+        named = self.words.api_of(api)
         mine = [r for r in self.rules if r.bites == bites and (src, dst) in r.ends and named in ("", r.api)]
         if not mine:
             raise UsageError(f"{bites} {src} -> {dst}: no such rule; expected one of {self._rule_names()}")

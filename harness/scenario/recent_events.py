@@ -24,8 +24,9 @@ from harness.events import (
     Truncate,
 )
 from harness.events.codec import key_of_kind
-from harness.fabric.core.rules import Link, link_matches
+from harness.fabric.core.rules import link_matches
 from harness.model import Op
+from harness.target.wire import Link
 
 _BITES: Final = (Lost, Delayed, Doubled)
 _KEPT: Final = frozenset(

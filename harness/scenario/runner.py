@@ -32,7 +32,6 @@ from harness.scenario.condition_types import Condition, InSync, Leads
 from harness.scenario.conditions import Conditions
 from harness.scenario.fault_steps import FaultSteps
 from harness.scenario.file import Draw, Scenario, Step
-from harness.scenario.kinds import QUESTION
 from harness.scenario.left_out import left_out
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
@@ -41,6 +40,7 @@ from harness.scenario.recent_events import RecentEvents
 from harness.scenario.relief import await_relieved
 from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass, Produce, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
+from harness.scenario.words import MessageWords
 from harness.target.clients import Client, Workload
 
 _log = logging.getLogger(__name__)
@@ -78,7 +78,8 @@ class Play:
         )
         self.produces = Produces(self.cluster, self.client, self.record_offsets)
         self.client_steps = ClientSteps(self.cluster, self.client, self.record_offsets)
-        self.links = LinkSteps(self.cluster, self.record_offsets, self._recent, self._api)
+        words = MessageWords(self.cluster.target, self.cluster.rules)
+        self.links = LinkSteps(self.cluster, self.record_offsets, self._recent, words)
         self.fault_steps = FaultSteps(
             cluster=self.cluster,
             faults=self.faults,
@@ -264,9 +265,6 @@ class Play:
     def _is_settled(self) -> bool:
         """Return True if there is a controller, and every partition has its leader at work and its ISR whole."""
         return self.cluster.zookeeper_view.controller() is not None and all(map(_is_led, self.cluster.partitions))
-
-    def _api(self, word: str) -> str:
-        return self.cluster.target.first_question(self.cluster.rules) if word == QUESTION else word
 
     # --- the end ---------------------------------------------------------------------------------------------
     def _heal(self) -> None:

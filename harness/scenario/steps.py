@@ -1,10 +1,10 @@
 """
 The steps of a scenario, as values; harness/scenario/runner.py executes them.
 
-`API` may be `question`: the request that a restarted follower sends first under the protocol that is played.
-A link is (from, to) in the direction of its requests. `*` is any node; "metadata" is the other end of a node's
-link to ZooKeeper. A cut, a delay or a doubling must have affected a frame before it is healed or the scenario
-ends.
+`MESSAGE` is a general word, or a target's own name of another message; *Words by target* says what stands for each
+word in a system. A link is (from, to) in the direction of its requests. `*` is any node; `metadata` is the other
+end of a node's link to its metadata. A cut, a delay or a doubling must have affected a frame before it is healed
+or the scenario ends.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class Settle(Statement):
 # --- links -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Hold(OnLink):
-    """Hold these frames and all behind them; with `from` only a Fetch from that offset on."""
+    """Hold these frames and all behind them; with `from` only a fetch from that offset on."""
 
     direction: str
     api: str

@@ -11,6 +11,8 @@ from harness.launch import Address, Launch, Place
 from harness.target.clients import TargetClients
 from harness.target.logs import Logs
 from harness.target.settings import Settings
+from harness.target.wire import Wire
+from harness.target.words import Lacks, Means
 
 # A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
 # conditional steps of scenarios are looked up by it.
@@ -111,9 +113,15 @@ class ZooKeeperPort(Protocol):
 class Target(Protocol):
     """
     A system under test. A new one is one module below targets/ and one line in `TARGETS`.
+
+    Attributes:
+        wire: how its connections are read; None: they are not, and no rule can name a message of it.
+        words: what stands for each word of harness/target/words.py, or why nothing does.
     """
 
     name: str
+    wire: Wire | None
+    words: Mapping[str, Means | Lacks]
 
     @property
     def clients(self) -> TargetClients:
@@ -139,9 +147,6 @@ class Target(Protocol):
 
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """Return how to start a node."""
-
-    def first_question(self, rules: Mapping[str, str]) -> str:
-        """Return the API of the request that a restarted follower sends to its leader first, under these rules."""
 
     def registration_path(self, broker_id: int) -> str:
         """Return the path of a broker's ephemeral znode, below the chroot."""

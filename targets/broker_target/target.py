@@ -14,6 +14,8 @@ from harness.registry import pick
 from harness.scenario.variant import present_name
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import NodeSpec, PartitionTruth, Printed, ZooKeeperPort
+from harness.target.wire import Wire
+from harness.target.words import Lacks, Means
 from targets.broker.config import SECRET_VARIABLE
 from targets.broker.core import assignments, wishes, zookeeper
 from targets.broker.core import rules as core_rules
@@ -22,6 +24,8 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
 from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.wire.wire import KafkaWire
+from targets.kafka_family.words import WORDS as FAMILY_WORDS
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
@@ -39,12 +43,36 @@ SETTINGS: Final = {
 _CLOCKS: Final = re.compile(r" clocks: wall_ns=(?P<wall>\d+) monotonic_ns=(?P<monotonic>\d+)$")
 
 
+# What stands for the words of scenarios where the family's systems differ.
+WORDS: Final[Mapping[str, Means | Lacks]] = {
+    **FAMILY_WORDS,
+    "leader": Means("it is elected, and has reported that it leads in that epoch"),
+    "heard": Means("it has reported that it leads or follows in the epoch of the partition's znode"),
+    "compacted": Means("it has reported up to where it compacted its log"),
+    "format": Means("it has reported that it took up the topic's format"),
+    "truncated": Means("it has reported a `truncate`"),
+    "fenced": Means("it has reported that its leader refused its epoch"),
+    "stuck": Means("it has reported that it cannot go on following"),
+    "awaiting": Means("it has reported that it waits for a newer epoch"),
+    "elect": Means(f"a wish in the znode `{zookeeper.ELECTIONS}`, which the controller reads"),
+    "move-away": Means(f"a wish in the znode `{zookeeper.ELECTIONS}` for other replicas"),
+    "remove": Means(f"a wish in the znode `{zookeeper.ELECTIONS}` for fewer partitions"),
+}
+
+
+def _asks_first(rules: Mapping[str, str]) -> bool:
+    """With KIP-101 a follower first asks for an epoch's end; before, it truncated its log and fetched."""
+    return core_rules.from_text(rules).truncate_to is not TruncateTo.HIGH_WATERMARK
+
+
 class BrokerTarget:
     """The target `broker`; see harness/target/target.py for every call."""
 
     name = "broker"
     clients = KafkaClients()
     logs = LOGS
+    wire: Wire | None = KafkaWire(_asks_first, commands=False)
+    words: Mapping[str, Means | Lacks] = WORDS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """The ladder of targets/broker/core/rules.py."""
@@ -88,11 +116,6 @@ class BrokerTarget:
         argv = (place.python, "-m", "targets.broker", "--config", f"{place.conf_dir}/broker.json")
         files = {"broker.json": json.dumps(config, indent=1)}
         return Launch(argv=argv, files=files, env={SECRET_VARIABLE: spec.secret})
-
-    def first_question(self, rules: Mapping[str, str]) -> str:
-        """With KIP-101 a follower first asks for an epoch's end; before, it truncated its log and fetched."""
-        asks = core_rules.from_text(rules).truncate_to is not TruncateTo.HIGH_WATERMARK
-        return "OffsetForLeaderEpoch" if asks else "Fetch"
 
     def registration_path(self, broker_id: int) -> str:
         """V3, Paths 2."""

@@ -29,17 +29,43 @@ from harness.target.target import (
     Printed,
     ZooKeeperPort,
 )
+from harness.target.wire import Wire
+from harness.target.words import Lacks, Means
 from targets.kafka import archive, elections, printed
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
 from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
 from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.wire.wire import KafkaWire
+from targets.kafka_family.words import WORDS as FAMILY_WORDS
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
 _NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, DELETES, NAMED, IDEMPOTENCE})
 _PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value>[^\r\n]*)")
+
+
+# What stands for the words of scenarios where the family's systems differ.
+WORDS: Final[Mapping[str, Means | Lacks]] = {
+    **FAMILY_WORDS,
+    "leader": Means("it is elected, and names itself leader in its answer to a Metadata request"),
+    "heard": Means("it has answered a LeaderAndIsr of the epoch of the partition's znode without an error"),
+    "compacted": Lacks("no line of its log is read for it"),
+    "format": Means("it has printed that it took up `message.format.version`"),
+    "truncated": Means("it has printed so; from 2.7 on, the answer to a Fetch will do (KIP-595)"),
+    "fenced": Means("it has printed that its leader refused its epoch (KIP-320)"),
+    "stuck": Means("it has printed why its fetcher cannot go on with the partition"),
+    "awaiting": Lacks("no line of its log says so"),
+    "elect": Means("the replicas are reassigned in another order, then the preferred one is elected"),
+    "move-away": Means("a reassignment of the partition's replicas"),
+    "remove": Lacks("no release can remove partitions"),
+}
+
+
+def _asks_first(rules: Mapping[str, str]) -> bool:
+    """Before KIP-101 a follower truncated its log and fetched; since 2.7 (KIP-595) the fetch itself asks."""
+    return (0, 11) <= version(entry_of(rules).speaks) < (2, 7)
 
 
 class KafkaTarget:
@@ -48,6 +74,8 @@ class KafkaTarget:
     name = "kafka"
     clients = KafkaClients(has_batches=lambda rules: version(entry_of(rules).release.speaks) >= BATCHES_SINCE)
     logs = LOGS
+    wire: Wire | None = KafkaWire(_asks_first, commands=True)
+    words: Mapping[str, Means | Lacks] = WORDS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""
@@ -78,11 +106,6 @@ class KafkaTarget:
             runtime=Runtime.JAVA,
             library=library,
         )
-
-    def first_question(self, rules: Mapping[str, str]) -> str:
-        """Before KIP-101 a follower truncated its log and fetched; since 2.7 (KIP-595) the fetch itself asks."""
-        asks = (0, 11) <= version(entry_of(rules).speaks) < (2, 7)
-        return "OffsetForLeaderEpoch" if asks else "Fetch"
 
     def registration_path(self, broker_id: int) -> str:
         """Return the path of a broker's registration."""

@@ -1,4 +1,8 @@
-"""The names that histories had while Fencepost knew Kafka on ZooKeeper alone, for harness/events/older.py."""
+"""
+The names that histories, schedules and options had while Fencepost knew Kafka on ZooKeeper alone.
+
+harness/events/older.py and harness/scenario/words.py read them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,14 @@ from harness.events.older import ANY_F, Renamed
 
 # The end of a link, and the process of an op.
 _ENDS: Final = {"zookeeper": "metadata"}
+# The messages of rules of links, and of the frames that they take.
+_MESSAGES: Final = {
+    "Fetch": "fetch",
+    "LeaderAndIsr": "command",
+    "OffsetForLeaderEpoch": "epoch-question",
+    "StopReplica": "stop-command",
+    "ZooKeeper": "metadata-request",
+}
 _VERSION: Final = {"zk_version": "version"}
 
 OLDER: Final[Mapping[tuple[str, str], Renamed]] = {
@@ -18,7 +30,7 @@ OLDER: Final[Mapping[tuple[str, str], Renamed]] = {
     ("broker", "registered"): Renamed(source="broker", f={"registered": "member"}, keys={"czxid": "incarnation"}),
     ("broker", "isr"): Renamed(source="broker", keys=_VERSION),
     ("broker", "unreadable-node"): Renamed(source="broker", f={"unreadable-node": "unreadable-metadata"}),
-    ("fabric", ANY_F): Renamed(source="fabric", f={"commanded": "learned"}, texts=_ENDS),
+    ("fabric", ANY_F): Renamed(source="fabric", f={"commanded": "learned"}, texts={**_ENDS, **_MESSAGES}),
     ("simulator", "world"): Renamed(
         source="simulator",
         keys={
@@ -26,4 +38,11 @@ OLDER: Final[Mapping[tuple[str, str], Renamed]] = {
             "zookeeper_faults_bit": "metadata_faults_bit",
         },
     ),
+}
+
+# Of scenarios and schedules: old word -> word now. Options may have the old name of a fault too.
+OLDER_WORDS: Final = {
+    "end": _ENDS,
+    "message": _MESSAGES,
+    "fault": {"cut-from-zookeeper": "cut-from-metadata"},
 }

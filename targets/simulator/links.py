@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from harness.fabric.core.effects import Effect
-from harness.fabric.core.rules import ZOOKEEPER_API, Hold, Pattern
+from harness.fabric.core.rules import Hold, Pattern
 from harness.fabric.core.verbs import LinkVerbs
+from harness.target.wire import Word
 from targets.simulator.network import Network
 from targets.simulator.pipe import API_OF
 
@@ -18,7 +19,7 @@ class SimLinks(LinkVerbs[Hold]):
     """The links of one network; see harness.cluster.interfaces.Links for the calls of every environment."""
 
     def __init__(self, network: Network) -> None:
-        super().__init__(network.core, network.ends, (*API_OF.values(), ZOOKEEPER_API))
+        super().__init__(network.core, network.ends, (*API_OF.values(), Word.METADATA_REQUEST))
         self._network = network
 
     def run(self, function: Callable[[], T]) -> T:

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from harness.fabric.core import lanes
 from harness.fabric.core.lanes import ANSWERS, DIRECTIONS, REQUESTS, Connection
-from harness.fabric.core.rules import ZOOKEEPER_API, Direction, Link, Seen
+from harness.target.wire import Direction, Link, Seen, Word
 from targets.broker.core.events import ANYBODY
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -26,6 +26,7 @@ from targets.broker.core.messages import (
 )
 from targets.simulator.sessions import parts_of
 
+_PACKET: Final = Word.METADATA_REQUEST.value
 # The tag of ZooKeeper's answers to multis.
 MULTI: Final = -2
 
@@ -33,14 +34,14 @@ __all__ = ["ANSWERS", "API_OF", "DIRECTIONS", "MULTI", "REQUESTS", "End", "Frame
 
 API_OF: Final[dict[type[Request], str]] = {
     ProduceRequest: "Produce",
-    FetchRequest: "Fetch",
+    FetchRequest: Word.FETCH.value,
     ListOffsetsRequest: "ListOffsets",
     MetadataRequest: "Metadata",
-    LeaderAndIsrRequest: "LeaderAndIsr",
-    StopReplicaRequest: "StopReplica",
+    LeaderAndIsrRequest: Word.COMMAND.value,
+    StopReplicaRequest: Word.STOP.value,
     CreateTopicsRequest: "CreateTopics",
     DeleteTopicsRequest: "DeleteTopics",
-    OffsetForLeaderEpochRequest: "OffsetForLeaderEpoch",
+    OffsetForLeaderEpochRequest: Word.EPOCH_QUESTION.value,
     InitProducerIdRequest: "InitProducerId",
 }
 
@@ -68,7 +69,7 @@ class Frame(lanes.Frame):
     def seen(self) -> Seen:
         """Return what rules see of it, built only when rules exist: an answer is described by its request."""
         if self.request is None:
-            return Seen(link=self.link, api=ZOOKEEPER_API, direction=self.direction, multi=self.tag == MULTI)
+            return Seen(link=self.link, api=_PACKET, direction=self.direction, multi=self.tag == MULTI)
         offsets: tuple[tuple[str, int], ...] = ()
         if isinstance(self.request, FetchRequest):
             parts = self.request.partitions if self.about is None else self.about

@@ -14,8 +14,10 @@ from harness import limits
 from harness.fabric.fabric import Fabric
 from harness.fabric.holds import Hold
 from harness.launch import Address
+from harness.target.wire import METADATA, Between, Word
 from targets.broker.coordination.client import Coordination
 from targets.broker.core.events import Event, ZkAnswered, ZkSession
+from targets.broker_target import TARGET
 from targets.kafka_family.zookeeper.sessions import close_session
 
 NODE = "A"
@@ -63,7 +65,7 @@ class Connected:
 
     def hold_answers(self) -> Hold:
         """Hold ZooKeeper's answers on the link."""
-        return self.fabric.hold("ZooKeeper", NODE, "zookeeper", "answer")
+        return self.fabric.hold(Word.METADATA_REQUEST, NODE, METADATA, "answer")
 
     def expire(self) -> None:
         """End the session on the server's side."""
@@ -85,9 +87,9 @@ def zk(zookeeper: Address, other: KazooClient) -> Iterator[Connected]:
     """A coordination in its first session."""
     chroot = f"/coordination-{next(_chroots)}"
     other.ensure_path(chroot)
-    with Fabric("127.0.0.1", lambda *_: None) as fabric:
-        fabric.add_broker(NODE, 1, zookeeper)
-        link = fabric.add_zookeeper_link(NODE, zookeeper)
+    with Fabric("127.0.0.1", lambda *_: None, target=TARGET.name, wire=TARGET.wire) as fabric:
+        fabric.add_node(NODE, 1)
+        link = fabric.add_link(Between.METADATA, zookeeper, src=NODE, dst=METADATA)
         events: queue.Queue[Event] = queue.Queue()
         coordination = Coordination(f"{link}{chroot}", SESSION_TIMEOUT_MS, events.put)
         coordination.start()

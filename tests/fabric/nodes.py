@@ -15,12 +15,15 @@ from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.launch import Address
 from harness.limits import CONDITION_POLL_S
+from harness.target.wire import METADATA, Between
+from targets.kafka_family.wire.wire import KafkaWire
 from tests.events.as_recorded import as_recorded
 from tests.targets.kafka_family.wire import wire
 
 LOOPBACK = "127.0.0.1"
 # Long enough for a busy machine; a passing test never waits this long.
 WAIT_S = 20.0
+WIRE = KafkaWire(lambda _: True, commands=False)
 
 
 class Connection:
@@ -165,16 +168,17 @@ def world() -> Iterator[World]:
         record.append(as_recorded(event))
         gate.wait(WAIT_S)
 
-    fabric = Fabric(LOOPBACK, note)
+    fabric = Fabric(LOOPBACK, note, target="kafka", wire=WIRE)
     fabric.start()
     try:
-        fabric.add_broker("A", 1, node.address)
+        fabric.add_node("A", 1)
+        fabric.add_node("B", 2)
         made = World(
             fabric=fabric,
             node=node,
-            address=fabric.add_broker("B", 2, node.address),
+            address=fabric.add_link(Between.NODES, node.address, dst="B"),
             zookeeper=zookeeper,
-            zookeeper_address=fabric.add_zookeeper_link("A", zookeeper.address),
+            zookeeper_address=fabric.add_link(Between.METADATA, zookeeper.address, src="A", dst=METADATA),
             record=record,
             gate=gate,
         )

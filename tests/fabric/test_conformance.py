@@ -21,8 +21,8 @@ Arrived: TypeAlias = tuple[list[int], list[int]]
 
 SEED: Final = 1
 TP: Final = TopicPartition("t", 0)
-FETCH: Final = ("Fetch", "A", "B")
-QUESTION: Final = ("OffsetForLeaderEpoch", "A", "B")
+FETCH: Final = ("fetch", "A", "B")
+QUESTION: Final = ("epoch-question", "A", "B")
 LIFTS: Final = ("release", "drop", "heal", "lift")
 
 # dial | end | fetch CORRELATION OFFSET | question CORRELATION | answer CORRELATION | VERB NAME ARGUMENTS

@@ -68,7 +68,7 @@ def test_end_of_a_connection_is_not_told_across_a_cut(net: World) -> None:
 
 def test_held_frame_is_lost_when_it_is_released_into_a_cut(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     near.send(wire.fetch(1))
     hold.wait(WAIT_S)
     cut = net.fabric.cut("A", "B")
@@ -173,7 +173,7 @@ def test_connection_is_forgotten_when_its_receiver_dies_while_it_takes_no_more(n
 
 def test_held_request_arrives_on_release_after_its_sender_died(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     near.send(wire.fetch(1))
     hold.wait(WAIT_S)
     near.kill()
@@ -185,7 +185,7 @@ def test_held_request_arrives_on_release_after_its_sender_died(net: World) -> No
 
 def test_held_request_is_dropped_when_its_receiver_died(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     near.send(wire.fetch(1))
     hold.wait(WAIT_S)
     far.kill()
@@ -199,7 +199,7 @@ def test_held_answer_arrives_on_release_after_its_sender_died(net: World) -> Non
     near, far = net.known()
     near.send(wire.fetch(1, correlation=5))
     far.expect(wire.fetch(1, correlation=5))
-    hold = net.fabric.hold("Fetch", "A", "B", "answer")
+    hold = net.fabric.hold("fetch", "A", "B", "answer")
     far.send(wire.answer(5, b"records"))
     hold.wait(WAIT_S)
     far.close()
@@ -211,11 +211,11 @@ def test_held_answer_arrives_on_release_after_its_sender_died(net: World) -> Non
 
 def test_zookeeper_link_holds_by_direction(net: World) -> None:
     near, far = net.connect_zookeeper()
-    hold = net.fabric.hold("ZooKeeper", "A", "metadata", "answer")
+    hold = net.fabric.hold("metadata-request", "A", "metadata", "answer")
     near.send(wire.frame(b"get"))
     far.expect(wire.frame(b"get"))
     far.send(wire.frame(b"reply"), wire.frame(b"watch"))
-    assert (("A", "metadata"), "ZooKeeper") == ((frame := hold.wait(WAIT_S)).link, frame.api)
+    assert (("A", "metadata"), "metadata-request") == ((frame := hold.wait(WAIT_S)).link, frame.api)
     assert near.silent()
     net.fabric.release(hold)
     near.expect(wire.frame(b"reply"), wire.frame(b"watch"))

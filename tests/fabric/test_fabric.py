@@ -15,8 +15,11 @@ from harness.fabric.fabric import Fabric
 from harness.fabric.limits import WHOLE_BYTES_MAX
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
-from tests.fabric.nodes import LOOPBACK, WAIT_S, Connection, Node, World, until, world
+from harness.target.wire import Between
+from tests.fabric.nodes import LOOPBACK, WAIT_S, WIRE, Connection, Node, World, until, world
 from tests.targets.kafka_family.wire import wire
+
+NOWHERE = Address(host=LOOPBACK, port=1)
 
 
 def open_sockets() -> int:
@@ -61,7 +64,7 @@ def test_close_leaves_no_socket_when_connections_come_with_it() -> None:
 
 
 def test_close_wakes_who_waits_for_a_hold(net: World) -> None:
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     caught: list[BaseException] = []
 
     def wait() -> None:
@@ -82,9 +85,10 @@ def test_failure_to_record_is_raised_by_the_next_call_and_by_close() -> None:
         raise OSError(28, f"no space for {event}")
 
     node = Node()
-    fabric = Fabric(LOOPBACK, fail)
+    fabric = Fabric(LOOPBACK, fail, target="kafka", wire=WIRE)
     fabric.start()
-    address = fabric.add_broker("B", 2, node.address)
+    fabric.add_node("B", 2)
+    address = fabric.add_link(Between.NODES, node.address, dst="B")
     near = Connection(socket.create_connection((address.host, address.port)))
     near.send(wire.fetch(1, client_id="broker-2-fetcher"))
     near.expect_end()
@@ -98,7 +102,7 @@ def test_failure_to_record_is_raised_by_the_next_call_and_by_close() -> None:
 
 def test_fabric_can_be_called_from_its_own_thread() -> None:
     counted: list[int] = []
-    fabric = Fabric(LOOPBACK, lambda _: counted.append(fabric.connections("*", "*")))
+    fabric = Fabric(LOOPBACK, lambda _: counted.append(fabric.connections("*", "*")), target="kafka", wire=WIRE)
     with fabric:
         fabric.cut("*", "*")
     assert [0] == counted
@@ -107,16 +111,20 @@ def test_fabric_can_be_called_from_its_own_thread() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda f: f.hold("Fech", "A", "B", "request"), "unknown api 'Fech'.*Did you mean 'Fetch'"),
-        (lambda f: f.hold("Fetch", "A", "X", "request"), "unknown node 'X'"),
-        (lambda f: f.hold("Fetch", "A", "B", "reply"), "unknown direction 'reply'"),
+        (lambda f: f.hold("fech", "A", "B", "request"), "unknown word 'fech'.*Did you mean 'fetch'"),
+        (lambda f: f.hold("fetch", "A", "X", "request"), "unknown node 'X'"),
+        (lambda f: f.hold("fetch", "A", "B", "reply"), "unknown direction 'reply'"),
         (lambda f: f.hold("Produce", "A", "B", "request", 5), "from_offset=5"),
         (lambda f: f.cut("X", "B"), "unknown node 'X'"),
         (lambda f: f.close_links("A", "X"), "unknown node 'X'"),
-        (lambda f: f.add_zookeeper_link("X", Address(host=LOOPBACK, port=1)), "unknown node 'X'"),
-        (lambda f: f.add_broker("A", 7, Address(host=LOOPBACK, port=1)), "'A' with id 7 already exists"),
-        (lambda f: f.add_broker("C", 1, Address(host=LOOPBACK, port=1)), "'C' with id 1 already exists"),
         (lambda f: f.add_broker("metadata", 7, Address(host=LOOPBACK, port=1)), "reserved"),
+        (lambda f: f.add_link(Between.METADATA, NOWHERE, src="X", dst="metadata"), "unknown node 'X'"),
+        (lambda f: f.add_link(Between.NODES, NOWHERE, src="A", dst="B"), "by what its frames say"),
+        (lambda f: f.add_link(Between.CLIENTS, NOWHERE, dst="B"), "link from clients to a node from . to B"),
+        (lambda f: f.add_link(Between.NODES, NOWHERE, dst="B", listener="HA"), "link HA from . to B"),
+        (lambda f: f.add_node("A", 7), "'A' with number 7 already exists"),
+        (lambda f: f.add_node("C", 1), "'C' with number 1 already exists"),
+        (lambda f: f.add_node("metadata", 7), "reserved"),
     ],
 )
 def test_usage_error_names_what_is_wrong(net: World, call: object, text: str) -> None:
@@ -125,11 +133,10 @@ def test_usage_error_names_what_is_wrong(net: World, call: object, text: str) ->
 
 
 def test_usage_error_when_the_address_is_not_of_this_machine() -> None:
-    with (
-        Fabric("192.0.2.1", lambda _: None) as fabric,
-        pytest.raises(UsageError, match=r"cannot listen on 192\.0\.2\.1 for A"),
-    ):
-        fabric.add_broker("A", 1, Address(host=LOOPBACK, port=1))
+    with Fabric("192.0.2.1", lambda _: None, target="kafka", wire=WIRE) as fabric:
+        fabric.add_node("A", 1)
+        with pytest.raises(UsageError, match=r"cannot listen on 192\.0\.2\.1 for \? -> A"):
+            fabric.add_link(Between.NODES, NOWHERE, dst="A")
 
 
 def test_many_and_large_frames_pass_unharmed_both_ways(net: World) -> None:
@@ -163,7 +170,7 @@ def test_hold_takes_effect_behind_a_large_frame_that_is_under_way(net: World) ->
     far.expect(large[: 2 * WHOLE_BYTES_MAX])
     hold = net.fabric.hold("*", "*", "*", "request")
     near.send(large[3 * WHOLE_BYTES_MAX :], wire.fetch(1))
-    assert "Fetch" == hold.wait(WAIT_S).api
+    assert "fetch" == hold.wait(WAIT_S).api
     far.expect(large[2 * WHOLE_BYTES_MAX :])
     assert far.silent()
 

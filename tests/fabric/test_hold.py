@@ -27,11 +27,11 @@ def test_frames_pass_unchanged_both_ways_when_nothing_is_held(net: World) -> Non
 
 def test_held_request_stops_all_behind_it_until_it_is_released(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("OffsetForLeaderEpoch", "A", "B", "request")
+    hold = net.fabric.hold("epoch-question", "A", "B", "request")
     before, held, behind = wire.fetch(1, correlation=1), wire.epoch_question(0), wire.fetch(2, correlation=3)
     near.send(before, held, behind)
     frame = hold.wait(WAIT_S)
-    assert (("A", "B"), "OffsetForLeaderEpoch", "request", None) == (
+    assert (("A", "B"), "epoch-question", "request", None) == (
         frame.link,
         frame.api,
         frame.direction.value,
@@ -45,7 +45,7 @@ def test_held_request_stops_all_behind_it_until_it_is_released(net: World) -> No
 
 def test_held_answer_is_chosen_by_the_fetch_offset_of_its_request(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "answer", from_offset=5)
+    hold = net.fabric.hold("fetch", "A", "B", "answer", from_offset=5)
     for correlation, offset in ((1, 3), (2, 4), (3, 5), (4, 6)):
         near.send(wire.fetch(offset, correlation=correlation))
         far.expect(wire.fetch(offset, correlation=correlation))
@@ -60,7 +60,7 @@ def test_held_answer_is_chosen_by_the_fetch_offset_of_its_request(net: World) ->
 def test_hold_lets_other_links_and_directions_pass(net: World) -> None:
     a_near, a_far = net.known("broker-1-fetcher")
     b_near, b_far = net.known("broker-2-fetcher")
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     a_near.send(wire.fetch(1))
     hold.wait(WAIT_S)
     b_near.send(wire.fetch(1, client_id="broker-2-fetcher", replica_id=2))
@@ -71,7 +71,7 @@ def test_hold_lets_other_links_and_directions_pass(net: World) -> None:
 
 
 def test_hold_takes_a_connections_first_request(net: World) -> None:
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     near, far = net.connect()
     near.send(wire.fetch(7))
     assert 7 == hold.wait(WAIT_S).offset
@@ -80,7 +80,7 @@ def test_hold_takes_a_connections_first_request(net: World) -> None:
 
 def test_frame_passes_from_one_hold_to_the_next_when_both_are_about_it(net: World) -> None:
     near, far = net.known()
-    first = net.fabric.hold("Fetch", "A", "B", "request")
+    first = net.fabric.hold("fetch", "A", "B", "request")
     second = net.fabric.hold("*", "A", "*", "request")
     near.send(wire.fetch(1))
     first.wait(WAIT_S)
@@ -93,25 +93,25 @@ def test_frame_passes_from_one_hold_to_the_next_when_both_are_about_it(net: Worl
 
 def test_hold_says_what_passed_when_it_held_nothing(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "request", from_offset=5)
+    hold = net.fabric.hold("fetch", "A", "B", "request", from_offset=5)
     near.send(wire.fetch(4))
     far.expect(wire.fetch(4))
-    with pytest.raises(PreconditionError, match=r"Fetch request on A->B \(last at offset 4\)"):
+    with pytest.raises(PreconditionError, match=r"fetch request on A->B \(last at offset 4\)"):
         hold.wait(0.0)
 
 
 def test_hold_is_recorded_with_what_it_held_and_its_release(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "request", from_offset=5)
+    hold = net.fabric.hold("fetch", "A", "B", "request", from_offset=5)
     near.send(wire.fetch(6))
     hold.wait(WAIT_S)
     net.fabric.release(hold)
     net.fabric.release(hold)
     far.expect(wire.fetch(6))
-    pattern = {"link": ["A", "B"], "api": "Fetch", "direction": "request", "from_offset": 5}
+    pattern = {"link": ["A", "B"], "api": "fetch", "direction": "request", "from_offset": 5}
     assert [
         ("hold", pattern),
-        ("held", {"link": ["A", "B"], "api": "Fetch", "direction": "request", "offset": 6}),
+        ("held", {"link": ["A", "B"], "api": "fetch", "direction": "request", "offset": 6}),
         ("release", pattern),
         ("fetch", {"link": ["A", "B"], "topic": "t", "partition": 0, "offset": 6}),
     ] == net.record
@@ -119,7 +119,7 @@ def test_hold_is_recorded_with_what_it_held_and_its_release(net: World) -> None:
 
 def test_drop_resets_the_connection_and_its_frame_never_arrives(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     near.send(wire.fetch(6))
     hold.wait(WAIT_S)
     net.fabric.drop(hold)
@@ -135,7 +135,7 @@ def test_drop_resets_the_connection_and_its_frame_never_arrives(net: World) -> N
 def test_drop_leaves_other_connections_alone(net: World) -> None:
     near, _ = net.known()
     other, other_far = net.known("broker-2-fetcher")
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     near.send(wire.fetch(6))
     hold.wait(WAIT_S)
     net.fabric.drop(hold)
@@ -145,7 +145,7 @@ def test_drop_leaves_other_connections_alone(net: World) -> None:
 
 def test_questions_and_answers_are_witnessed_only_when_they_go_on(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("OffsetForLeaderEpoch", "A", "B", "answer")
+    hold = net.fabric.hold("epoch-question", "A", "B", "answer")
     near.send(wire.epoch_question(0, epoch=4))
     far.expect(wire.epoch_question(0, epoch=4))
     far.send(wire.epoch_answer(0, end=21))
@@ -159,7 +159,7 @@ def test_questions_and_answers_are_witnessed_only_when_they_go_on(net: World) ->
 
 def test_source_is_read_no_more_when_too_much_waits_behind_a_hold(net: World) -> None:
     near, far = net.known()
-    hold = net.fabric.hold("Fetch", "A", "B", "request")
+    hold = net.fabric.hold("fetch", "A", "B", "request")
     near.send(wire.fetch(1))
     hold.wait(WAIT_S)
     near.sock.setblocking(False)
@@ -178,16 +178,16 @@ def test_source_is_read_no_more_when_too_much_waits_behind_a_hold(net: World) ->
 
 def test_delayed_frame_goes_on_and_is_not_overtaken(net: World) -> None:
     near, far = net.known()
-    delay = net.fabric.delay("Fetch", "A", "B", "request", 0.05)
+    delay = net.fabric.delay("fetch", "A", "B", "request", 0.05)
     near.send(wire.fetch(1), wire.request(3, 1, 2, "1"))
     far.expect(wire.fetch(1), wire.request(3, 1, 2, "1"))
     net.fabric.heal(delay)
-    long = net.fabric.delay("Fetch", "A", "B", "request", 3600.0)
+    long = net.fabric.delay("fetch", "A", "B", "request", 3600.0)
     near.send(wire.request(3, 1, 3, "1"), wire.fetch(2))
     far.expect(wire.request(3, 1, 3, "1"))
     assert far.silent()
     net.fabric.heal(long)
     far.expect(wire.fetch(2))
     assert [0.05, 3600.0] == [value["seconds"] for value in net.values("delay")]
-    late = {"link": ["A", "B"], "api": "Fetch", "direction": "request"}
+    late = {"link": ["A", "B"], "api": "fetch", "direction": "request"}
     assert [{**late, "offset": 1}, {**late, "offset": 2}] == net.values("delayed")

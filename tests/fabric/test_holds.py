@@ -11,15 +11,15 @@ from harness.fabric.holds import Hold
 from harness.fabric.limits import PASSED_KINDS_MAX
 from harness.model import PreconditionError
 
-FETCH_5 = Seen(link=("A", "B"), api="Fetch", direction=Direction.REQUEST, version=5, offsets=(("t", 5), ("u", 90)))
-EXACT = Pattern(api="Fetch", src="A", dst="B", direction=Direction.REQUEST)
+FETCH_5 = Seen(link=("A", "B"), api="fetch", direction=Direction.REQUEST, version=5, offsets=(("t", 5), ("u", 90)))
+EXACT = Pattern(api="fetch", src="A", dst="B", direction=Direction.REQUEST)
 
 
 def test_hold_gives_the_frame_that_it_stopped() -> None:
     hold = Hold(dataclasses.replace(EXACT, from_offset=3, topic="t"))
     hold.note_held(FETCH_5)
     frame = hold.wait(0.0)
-    assert (("A", "B"), "Fetch", Direction.REQUEST, 5, 5) == (
+    assert (("A", "B"), "fetch", Direction.REQUEST, 5, 5) == (
         frame.link,
         frame.api,
         frame.direction,
@@ -36,8 +36,8 @@ def test_hold_says_what_passed_when_nothing_was_held_in_time() -> None:
     with pytest.raises(PreconditionError) as caught:
         hold.wait(0.0)
     assert (
-        "hold of Fetch request on A->B from offset 91: 0 frames were held when 0.0 s have passed; expected 1. "
-        "Passed by instead: 2 x Fetch request on A->B (last at offset 90)"
+        "hold of fetch request on A->B from offset 91: 0 frames were held when 0.0 s have passed; expected 1. "
+        "Passed by instead: 2 x fetch request on A->B (last at offset 90)"
     ) == str(caught.value)
 
 

@@ -90,7 +90,7 @@ slow-link B
 reconnect B
 lossy-link B
 reconnect B
-cut-from-zookeeper B
+cut-from-metadata B
 zookeeper-back B
 await isr = A B
 

@@ -12,6 +12,7 @@ from harness.launch import Runtime
 from harness.model import UsageError
 from harness.registry import load
 from harness.target.target import DELETES, IDEMPOTENCE, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
+from harness.target.wire import Word
 from targets import TARGETS
 from targets.kafka import target as module
 from targets.kafka.releases import releases
@@ -85,17 +86,18 @@ def test_rules_of_an_unknown_release_are_refused() -> None:
 @pytest.mark.parametrize(
     ("protocol", "api"),
     [
-        ("0.10.2.2", "Fetch"),
-        ("3.9.1@0.10.2", "Fetch"),
-        ("0.11.0.3", "OffsetForLeaderEpoch"),
-        ("2.1.1", "OffsetForLeaderEpoch"),
-        ("3.9.1@1.1", "OffsetForLeaderEpoch"),
-        ("2.8.2", "Fetch"),
-        ("3.9.1", "Fetch"),
+        ("0.10.2.2", "fetch"),
+        ("3.9.1@0.10.2", "fetch"),
+        ("0.11.0.3", "epoch-question"),
+        ("2.1.1", "epoch-question"),
+        ("3.9.1@1.1", "epoch-question"),
+        ("2.8.2", "fetch"),
+        ("3.9.1", "fetch"),
     ],
 )
 def test_first_question_is_that_of_the_protocol_version(protocol: str, api: str) -> None:
-    assert api == TARGET.first_question(TARGET.rules(protocol, []))
+    assert TARGET.wire is not None
+    assert api == TARGET.wire.stands(TARGET.rules(protocol, []))[Word.QUESTION].api
 
 
 def test_launch_starts_the_release_from_the_cache_with_its_properties(

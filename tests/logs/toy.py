@@ -1,4 +1,4 @@
-"""The log of docs/extending.md, which is none of Kafka's: a file for each node, a record a line; the page has its reader."""
+"""The log of docs/extending.md, none of Kafka's: a file for each node, a line for each record; the page reads it."""
 
 from __future__ import annotations
 

@@ -216,10 +216,10 @@ SHOWN: Final[dict[str, Shown]] = {
         pretended="{fault} [ABC]: no election was asked for; expected a request",
         after=("await leader = B", COPIED),
     ),
-    "cut-from-zookeeper": _of_zookeeper(
+    "cut-from-metadata": _of_zookeeper(
         "frames lost: .* on B -> metadata", NO_RULE, "; B is registered in session 0x", "B",
     ),
-    "zookeeper-back": _undoing("cut-from-zookeeper", "; B is registered in session 0x"),
+    "zookeeper-back": _undoing("cut-from-metadata", "; B is registered in session 0x"),
     "client-crash": Shown(
         busy=True, seen=" ended by SIGKILL, waited for: signal 9, | killed at .*, [1-9][0-9]* of its ops open$",
         pretended="{fault} {node}: no client was killed; expected one",

@@ -49,7 +49,7 @@ def test_record_whose_copies_were_all_damaged_is_lost_by_the_faults() -> None:
 
 def test_follower_that_becomes_leader_before_its_leader_has_answered_keeps_all_that_is_whole() -> None:
     steps = (
-        f"{ON_BOTH}hold answers Fetch B -> A\n{FAULT} B\nawait held answers Fetch B -> A\npass 300ms\n"
+        f"{ON_BOTH}hold answers fetch B -> A\n{FAULT} B\nawait held answers fetch B -> A\npass 300ms\n"
         "kill A\nexpire A\nawait leader = B\nrelease all\nrestart A\n"
     )
     result, ops = played(FAULT, steps)

@@ -12,7 +12,7 @@ from targets.simulator.machines import SimMachines
 from tests.nemesis.simulated import played, refused, seen
 
 ON_BOTH = "produce m1 acks=all\nproduce m2 acks=all\nproduce m3 acks=all\n"
-ALONE = "hold requests Fetch B -> A\nproduce m1 acks=1\nproduce m2 acks=1\nproduce m3 acks=1\n"
+ALONE = "hold requests fetch B -> A\nproduce m1 acks=1\nproduce m2 acks=1\nproduce m3 acks=1\n"
 SMALL = "segment_bytes=150"
 HEAL = "elect B\nawait leader = B\nawait sound A\n"
 FAULT = "bit-rot-closed"

@@ -18,7 +18,7 @@ def test_expired_leader_loses_its_office_registers_anew_and_is_back_in_the_isr(c
     before, session = cluster.zookeeper_view.truth(TOPIC, PARTITION), cluster.zookeeper_view.registered(leader)
     # The broker's requests to ZooKeeper are held meanwhile: if the broker registers again at once, the controller
     # may not notice that the registration was gone (KAFKA-1120).
-    held = cluster.fabric.hold("ZooKeeper", leader, "metadata", "request")
+    held = cluster.fabric.hold("metadata-request", leader, "metadata", "request")
     probe = inject("expire", cluster, leader)
     assert f"session 0x{session:x} closed in " in probe
     assert probe.endswith(f"/brokers/ids/{IDS[leader]} gone")
@@ -49,7 +49,7 @@ def test_expired_controller_takes_office_again_or_leaves_it_and_elections_go_on(
     )
     await_whole(cluster)
     leader, follower = roles(cluster)
-    held = cluster.fabric.hold("ZooKeeper", leader, "metadata", "request")
+    held = cluster.fabric.hold("metadata-request", leader, "metadata", "request")
     inject("expire", cluster, leader)
     cluster.await_(lambda: cluster.leader() == follower, lambda: f"{follower} leads, not {cluster.leader()}")
     cluster.fabric.release(held)

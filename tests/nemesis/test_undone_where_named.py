@@ -48,17 +48,17 @@ def test_fault_stays_in_force_on_the_node_that_is_not_named(fault: str, by: str)
 
 
 def test_broker_stays_cut_from_zookeeper_when_the_servers_are_back() -> None:
-    steps = f"{M1}cut-from-zookeeper B\nzookeeper-outage A\nzookeeper-back A\nawait gone B\n"
+    steps = f"{M1}cut-from-metadata B\nzookeeper-outage A\nzookeeper-back A\nawait gone B\n"
     _, ops = played("both", steps, nodes=_NODES)
     assert [("D", "A", "C", "E"), ("B",)] == undone(ops, "zookeeper-back")
 
 
 def test_both_are_undone_where_both_are_named() -> None:
-    steps = f"{M1}cut-from-zookeeper B\nzookeeper-outage A\nzookeeper-back A B\nawait isr = A B C\n"
+    steps = f"{M1}cut-from-metadata B\nzookeeper-outage A\nzookeeper-back A B\nawait isr = A B C\n"
     _, ops = played("both", steps, nodes=_NODES)
     assert [("D", "A", "B", "C", "E")] == undone(ops, "zookeeper-back")
 
 
 def test_broker_that_reaches_zookeeper_cannot_be_given_back_what_another_lacks() -> None:
-    _, ops = played("other", f"{M1}cut-from-zookeeper B\nzookeeper-back A\n", nodes=_NODES)
+    _, ops = played("other", f"{M1}cut-from-metadata B\nzookeeper-back A\n", nodes=_NODES)
     assert "zookeeper-back A: ZooKeeper is there for A; expected a fault of it" == refused(ops, "zookeeper-back")

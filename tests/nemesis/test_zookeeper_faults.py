@@ -26,7 +26,7 @@ from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, 
 from tests.nemesis.simulated import played, refused, seen
 
 M1, M2, M3 = "produce m1 acks=all\n", "produce m2 acks=all\n", "produce m3 acks=all\n"
-FAULTS = ("zookeeper-outage", "zookeeper-leader-lost", "cut-from-zookeeper")
+FAULTS = ("zookeeper-outage", "zookeeper-leader-lost", "cut-from-metadata")
 
 
 def test_every_fault_of_zookeeper_is_played_here() -> None:
@@ -63,14 +63,14 @@ def test_second_leader_is_not_killed_since_no_majority_would_be_left() -> None:
 
 
 def test_broker_that_was_cut_from_zookeeper_for_a_while_keeps_its_session() -> None:
-    result, ops = played("cut", f"{M1}cut-from-zookeeper B\n{M2}zookeeper-back B\n{M3}")
+    result, ops = played("cut", f"{M1}cut-from-metadata B\n{M2}zookeeper-back B\n{M3}")
     assert Verdict.VALID is result.verdict, result.anomalies
-    assert "frames lost: whole connections on B -> metadata" == seen(ops, "cut-from-zookeeper")
+    assert "frames lost: whole connections on B -> metadata" == seen(ops, "cut-from-metadata")
     assert "; B is registered in session 0x1000000000000003" in seen(ops, "zookeeper-back")
 
 
 def test_broker_whose_session_ended_while_it_was_cut_off_registers_anew() -> None:
-    steps = f"{M1}cut-from-zookeeper A\nexpire A\nawait leader = B\nzookeeper-back A\n{M2}"
+    steps = f"{M1}cut-from-metadata A\nexpire A\nawait leader = B\nzookeeper-back A\n{M2}"
     result, ops = played("cut", steps)
     assert Verdict.VALID is result.verdict, result.anomalies
     assert "; A is registered in session 0x1000000000000004" in seen(ops, "zookeeper-back")
@@ -112,9 +112,9 @@ def test_return_of_zookeeper_that_was_never_away_is_refused() -> None:
 def test_real_broker_that_is_cut_from_zookeeper_keeps_its_session(cluster: Cluster) -> None:
     _, follower = roles(cluster)
     session = cluster.zookeeper_view.registered(follower)
-    assert f"on {follower} -> zookeeper" in inject("cut-from-zookeeper", cluster, follower)
+    assert f"on {follower} -> metadata" in inject("cut-from-metadata", cluster, follower)
     produce(cluster, 1)
-    assert f"{follower} is registered in session 0x{session:x}" in heal("cut-from-zookeeper", cluster, follower)
+    assert f"{follower} is registered in session 0x{session:x}" in heal("cut-from-metadata", cluster, follower)
     await_whole(cluster)
 
 

@@ -12,7 +12,9 @@ from harness.cluster.in_force import InForce
 from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
+from harness.scenario.words import MessageWords
 from nemesis import NEMESES
+from targets.broker_target import TARGET
 from tests.scenario.words import step as read
 
 
@@ -25,9 +27,11 @@ class Links:
         return (src, dst) == ("D", "metadata")
 
     def hold_of(self, api: str, src: str, dst: str, direction: str) -> str:
-        if (direction, api, src, dst) == ("answers", "Fetch", "A", "B"):
+        if (direction, api, src, dst) == ("answers", "fetch", "A", "B"):
             return "held"
         raise UsageError("no such hold")
+
+    words = MessageWords(TARGET, TARGET.rules("kip101", ()))
 
 
 OUT = SimpleNamespace(out=True)
@@ -78,10 +82,10 @@ def cluster(**state: Any) -> Any:
     ("return A", {"zombies": {"A": None}}),
     ("elect B", {}),
     ("depose-controller C", {}),
-    ("release answers Fetch A -> B", {}),
+    ("release answers fetch A -> B", {}),
     ("release all", {}),
     ("heal A -> B", {}),
-    ("hold requests Fetch A -> *", {}),
+    ("hold requests fetch A -> *", {}),
     ("produce m1 acks=all meanwhile", {"down": {"A", "B", "C"}}),
     ("pass 3ms", {"down": {"A"}}),
     ("move-away A", {}),
@@ -100,20 +104,20 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("kill A", {"down": {"A"}}, "A is down"),
     ("power-loss A B", {"down": {"B"}}, "B is down"),
     ("restart A", {}, "A is not down"),
-    ("move-away A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("move-away A", {"zookeeper": OUT}, "the metadata answer nobody"),
     ("move-away D", {}, "it is no replica of the partition, which has A, B, C"),
-    ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from ZooKeeper"),
-    ("restart A", {"down": {"A"}, "cut": {"A"}}, "A is cut from ZooKeeper"),
-    ("restart A", {"down": {"A"}, "zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("elect B", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("expire A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("zombie A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("zookeeper-leader-lost A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from the metadata"),
+    ("restart A", {"down": {"A"}, "cut": {"A"}}, "A is cut from the metadata"),
+    ("restart A", {"down": {"A"}, "zookeeper": OUT}, "the metadata answer nobody"),
+    ("elect B", {"zookeeper": OUT}, "the metadata answer nobody"),
+    ("expire A", {"zookeeper": OUT}, "the metadata answer nobody"),
+    ("zombie A", {"zookeeper": OUT}, "the metadata answer nobody"),
+    ("zookeeper-leader-lost A", {"zookeeper": OUT}, "the metadata answer nobody"),
     ("zookeeper-outage A", {"cut": {"A"}}, "A is zookeeper-lost already"),
     ("zookeeper-back A", {}, "A is not zookeeper-lost, zookeeper-weak"),
-    ("zookeeper-back D", {"cut": {"A", "D"}}, "what D and ZooKeeper tell each other is held"),
-    ("return A", {"zombies": {"A": None}, "cut": {"A"}}, "A is cut from ZooKeeper by another fault too"),
-    ("restart D", {"down": {"D"}}, "what D and ZooKeeper tell each other is held"),
+    ("zookeeper-back D", {"cut": {"A", "D"}}, "what D and the metadata tell each other is held"),
+    ("return A", {"zombies": {"A": None}, "cut": {"A"}}, "A is cut from the metadata by another fault too"),
+    ("restart D", {"down": {"D"}}, "what D and the metadata tell each other is held"),
     ("pause A", {"paused": {"A"}}, "A is paused"),
     ("pause A", {"down": {"A"}}, "A is down"),
     ("resume A", {}, "A is not paused"),
@@ -126,7 +130,7 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("elect A", {}, "A leads already"),
     ("elect C", {}, "C is not in the ISR"),
     ("depose-controller A", {}, "A is not the controller"),
-    ("release requests Fetch A -> B", {}, "there is no such hold"),
+    ("release requests fetch A -> B", {}, "there is no such hold"),
     ("heal B -> A", {}, "there is no such rule"),
 ])  # fmt: skip
 def test_step_makes_none_and_says_why(step: str, state: dict[str, Any], reason: str) -> None:

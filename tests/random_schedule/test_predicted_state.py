@@ -36,13 +36,13 @@ def test_holds_stand_until_they_are_released() -> None:
     hold = "requests Fetch A -> *"
     assert [read(f"hold {hold}")] == after(f"hold {hold}").holds
     assert [] == after(f"hold {hold}", f"release {hold}").holds
-    assert [] == after(f"hold {hold}", "hold answers Fetch A -> B", "release all").holds
+    assert [] == after(f"hold {hold}", "hold answers fetch A -> B", "release all").holds
 
 
 def test_rules_are_known_by_their_link() -> None:
     assert [read("heal A -> B")] == after("cut A <-> B close").rules
-    assert [read("heal A -> B")] == after("delay answers Fetch A -> B 0.02", "double Fetch A -> B").rules
-    assert [read("heal * -> B")] == after("double LeaderAndIsr * -> B").rules
+    assert [read("heal A -> B")] == after("delay answers fetch A -> B 0.02", "double fetch A -> B").rules
+    assert [read("heal * -> B")] == after("double command * -> B").rules
     assert [] == after("cut A -> B", "heal A -> B").rules
 
 

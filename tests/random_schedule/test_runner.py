@@ -175,7 +175,7 @@ def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
         world.on_call("doom", lambda: node.process and node.end(node.process, "a crash"))
         world.clock.after(60_000_000, ("call", "doom"))
 
-    ops = played("hold requests Fetch B -> A", "produce m1 acks=all meanwhile", "pass 40ms", before=doomed)
+    ops = played("hold requests fetch B -> A", "produce m1 acks=all meanwhile", "pass 40ms", before=doomed)
     last = healed(ops)
     assert OpType.FAIL is last.type
     assert "B ended by itself" in str(last.value["missing"])

@@ -15,6 +15,7 @@ from harness.environment.real_time import RealTime
 from harness.history.file import History
 from harness.target.target import PartitionTruth
 from harness.workload.plan import Place
+from targets.kafka_family.wire.wire import KafkaWire
 
 
 class FakeLinks:
@@ -109,7 +110,7 @@ class FakeCluster(Cluster):
         )
         self.time = RealTime()
         self.target = SimpleNamespace(  # type: ignore[assignment]
-            emits_events=lambda: True, first_question=lambda _: "OffsetForLeaderEpoch"
+            name="fake", emits_events=lambda: True, wire=KafkaWire(lambda _: True, commands=False)
         )
         self.gone: set[str] = set()
         self.host = SimpleNamespace(  # type: ignore[assignment]

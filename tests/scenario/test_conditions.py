@@ -16,7 +16,9 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
+from harness.scenario.words import MessageWords
 from harness.target.target import PartitionTruth
+from targets.kafka_family.wire.wire import KafkaWire
 from tests.events.filled import filled
 from tests.scenario import words
 from tests.scenario.fakes import FakeClient, FakeCluster, FakeLinks
@@ -32,7 +34,7 @@ class Room:
         self.recent = RecentEvents()
         history.listeners += [self.recent.listen, cluster.listen]
         self.record_offsets = record_offsets = RecordOffsets(counts={"m1": 2})
-        self.links = LinkSteps(cluster, record_offsets, self.recent, str)
+        self.links = LinkSteps(cluster, record_offsets, self.recent, MessageWords(cluster.target, {}))
         produces = Produces(cluster, FakeClient(), record_offsets)  # type: ignore[arg-type]
         self.conditions = Conditions(
             cluster,
@@ -111,10 +113,12 @@ def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Ha
     assert room.holds(condition)
 
 
-def silent(room: Room, first_question: str = "OffsetForLeaderEpoch") -> None:
+def silent(room: Room, *, asks_first: bool = True) -> None:
     """Let nodes emit no events."""
-    target: Any = SimpleNamespace(emits_events=lambda: False, first_question=lambda _: first_question)
+    wire = KafkaWire(lambda _: asks_first, commands=True)
+    target: Any = SimpleNamespace(name="silent", emits_events=lambda: False, wire=wire)
     room.cluster.target = room.cluster.main.target = target
+    room.links.words = MessageWords(target, {})
 
 
 def commanded(room: Room, name: str, epoch: int, *, error: int = 0, topic: str = "log") -> None:
@@ -146,7 +150,7 @@ def test_silent_node_has_truncated_when_its_fetch_is_answered_where_the_fetch_as
     silent(room)
     room.fabric("fetched", "A", "B")
     assert not room.holds("truncated A")
-    silent(room, "Fetch")
+    silent(room, asks_first=False)
     assert room.holds("truncated A")
     room.truth(leader=1)
     assert not room.holds("truncated A")
@@ -205,10 +209,10 @@ def test_controller_is_another_only_when_there_is_one(room: Room) -> None:
 
 def test_hold_is_known_by_its_name_and_direction(room: Room) -> None:
     links: FakeLinks = room.cluster.fabric  # type: ignore[assignment]
-    room.links.act(words.step("hold answers Fetch A -> B"))
+    room.links.act(words.step("hold answers fetch A -> B"))
     links.frames = ()
-    room.links.act(words.step("hold requests Fetch A -> B"))
-    assert (True, False) == (room.holds("held answers Fetch A -> B"), room.holds("held requests Fetch A -> B"))
+    room.links.act(words.step("hold requests fetch A -> B"))
+    assert (True, False) == (room.holds("held answers fetch A -> B"), room.holds("held requests fetch A -> B"))
     with pytest.raises(UsageError, match="held Produce A -> B: no such hold"):
         room.holds("held Produce A -> B")
 
@@ -217,8 +221,8 @@ def test_hold_is_known_by_its_name_and_direction(room: Room) -> None:
     ("step", "condition", "bite"),
     [
         ("cut A -> B", "lost A -> B", ("lost", {})),
-        ("delay requests Fetch A -> B 1", "delayed Fetch A -> B", ("delayed", {"api": "Fetch"})),
-        ("double Fetch A -> B", "doubled Fetch A -> B", ("doubled", {"api": "Fetch"})),
+        ("delay requests fetch A -> B 1", "delayed fetch A -> B", ("delayed", {"api": "fetch"})),
+        ("double fetch A -> B", "doubled fetch A -> B", ("doubled", {"api": "fetch"})),
     ],
 )
 def test_rule_of_a_link_has_bitten_for_as_long_as_it_stands(

@@ -12,6 +12,7 @@ from harness.model import OpType, PreconditionError, Source, UsageError
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.recent_events import RecentEvents
+from harness.scenario.words import MessageWords
 from tests.events.filled import filled
 from tests.scenario.fakes import FakeCluster, FakeLinks
 from tests.scenario.words import step
@@ -28,9 +29,7 @@ class Room:
         self.history = history
         recent = RecentEvents()
         history.listeners.append(recent.listen)
-        self.links = LinkSteps(
-            cluster, RecordOffsets(counts={"m1": 3}), recent, lambda word: "Epoch" if word == "question" else word
-        )
+        self.links = LinkSteps(cluster, RecordOffsets(counts={"m1": 3}), recent, MessageWords(cluster.target, {}))
 
     def act(self, text: str) -> None:
         """Run a step."""
@@ -51,14 +50,14 @@ def room(cluster: FakeCluster, history: History) -> Room:
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("hold answers Fetch A -> B", ("hold", "Fetch", "A", "B", "answer", None)),
-        ("hold requests Fetch A -> B from end(m1)", ("hold", "Fetch", "A", "B", "request", 3)),
-        ("hold requests question A -> B", ("hold", "Epoch", "A", "B", "request", None)),
+        ("hold answers fetch A -> B", ("hold", "fetch", "A", "B", "answer", None)),
+        ("hold requests fetch A -> B from end(m1)", ("hold", "fetch", "A", "B", "request", 3)),
+        ("hold requests question A -> B", ("hold", "epoch-question", "A", "B", "request", None)),
         ("cut A -> B", ("cut", "A", "B", {"both_ways": False, "close": False})),
         ("cut A <-> B", ("cut", "A", "B", {"both_ways": True, "close": False})),
         ("cut A -> metadata close", ("cut", "A", "metadata", {"both_ways": False, "close": True})),
-        ("delay answers Fetch A -> B 0.5", ("delay", "Fetch", "A", "B", "answer", 0.5)),
-        ("double LeaderAndIsr C -> A", ("double", "LeaderAndIsr", "C", "A")),
+        ("delay answers fetch A -> B 0.5", ("delay", "fetch", "A", "B", "answer", 0.5)),
+        ("double command C -> A", ("double", "command", "C", "A")),
         ("release all", ("release",)),
         ("heal all", ("heal",)),
     ],
@@ -69,25 +68,25 @@ def test_step_asks_the_fabric_for_what_it_says(room: Room, text: str, call: tupl
 
 
 def test_release_by_name_lets_go_that_hold_alone(room: Room) -> None:
-    for text in ("hold requests LeaderAndIsr C -> A", "hold requests LeaderAndIsr C -> B"):
+    for text in ("hold requests command C -> A", "hold requests command C -> B"):
         room.act(text)
-    room.act("release LeaderAndIsr C -> A")
-    assert [("release", "LeaderAndIsr", "C", "A", "request", None)] == room.calls[2:]
-    with pytest.raises(UsageError, match=r"LeaderAndIsr C -> A: no such hold; .*LeaderAndIsr C -> B"):
-        room.act("release LeaderAndIsr C -> A")
+    room.act("release command C -> A")
+    assert [("release", "command", "C", "A", "request", None)] == room.calls[2:]
+    with pytest.raises(UsageError, match=r"command C -> A: no such hold; .*command C -> B"):
+        room.act("release command C -> A")
 
 
 def test_direction_tells_two_holds_of_one_link_apart(room: Room) -> None:
-    room.act("hold answers Fetch A -> B")
-    room.act("hold requests Fetch A -> B")
-    room.act("release answers Fetch A -> B")
-    assert [("release", "Fetch", "A", "B", "answer", None)] == room.calls[2:]
-    assert {"requests Fetch A -> B": True} == room.links.seen()
+    room.act("hold answers fetch A -> B")
+    room.act("hold requests fetch A -> B")
+    room.act("release answers fetch A -> B")
+    assert [("release", "fetch", "A", "B", "answer", None)] == room.calls[2:]
+    assert {"requests fetch A -> B": True} == room.links.seen()
 
 
 def test_drop_cuts_and_resets_while_it_releases_what_is_held(room: Room) -> None:
-    room.act("hold requests Fetch A -> B")
-    room.act("drop Fetch A -> B")
+    room.act("hold requests fetch A -> B")
+    room.act("drop fetch A -> B")
     assert ["hold", "cut", "release", "heal"] == [call[0] for call in room.calls]
     assert room.calls[1][-1]["close"]
     assert {} == room.links.seen()
@@ -95,9 +94,9 @@ def test_drop_cuts_and_resets_while_it_releases_what_is_held(room: Room) -> None
 
 def test_drop_of_nothing_is_no_drop(room: Room) -> None:
     room.fabric.frames = ()
-    room.act("hold requests Fetch A -> B")
-    with pytest.raises(PreconditionError, match="drop Fetch A -> B: nothing is held"):
-        room.act("drop Fetch A -> B")
+    room.act("hold requests fetch A -> B")
+    with pytest.raises(PreconditionError, match="drop fetch A -> B: nothing is held"):
+        room.act("drop fetch A -> B")
 
 
 @pytest.mark.parametrize(
@@ -106,9 +105,9 @@ def test_drop_of_nothing_is_no_drop(room: Room) -> None:
         ("cut A -> B", ("lost", {})),
         ("cut B <-> A", ("lost", {})),
         ("cut A -> *", ("lost", {})),
-        ("delay requests Fetch A -> B 1", ("delayed", {"api": "Fetch"})),
-        ("double Fetch A -> B", ("doubled", {"api": "Fetch"})),
-        ("double question A -> B", ("doubled", {"api": "Epoch"})),
+        ("delay requests fetch A -> B 1", ("delayed", {"api": "fetch"})),
+        ("double fetch A -> B", ("doubled", {"api": "fetch"})),
+        ("double question A -> B", ("doubled", {"api": "epoch-question"})),
     ],
 )
 def test_rule_must_have_bitten_before_it_is_healed_and_at_the_end(
@@ -159,18 +158,18 @@ def test_rule_is_undone_also_when_it_never_bit(room: Room) -> None:
 
 def test_heal_of_a_link_undoes_its_rules_alone(room: Room) -> None:
     room.act("cut A -> B")
-    room.act("double Fetch C -> B")
+    room.act("double fetch C -> B")
     room.saw("lost", "A", "B")
     room.act("heal A -> B")
     assert [("heal", "cut", "A", "B")] == [call for call in room.calls if call[0] == "heal"]
-    assert ["double Fetch C -> B"] == [str(rule.step) for rule in room.links.rules]
+    assert ["double fetch C -> B"] == [str(rule.step) for rule in room.links.rules]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("heal A -> B", "heal A -> B: nothing to heal; expected one of"),
-        ("release Fetch A -> B", "held Fetch A -> B: no such hold"),
+        ("release fetch A -> B", "held fetch A -> B: no such hold"),
     ],
 )
 def test_step_about_what_does_not_stand_is_told(room: Room, text: str, told: str) -> None:

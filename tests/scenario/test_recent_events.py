@@ -33,12 +33,12 @@ def test_turn_forgets_what_came_before(history: History, recent: RecentEvents) -
 
 
 def test_bite_outlives_a_turn_and_is_counted(history: History, recent: RecentEvents) -> None:
-    fabric(history, "doubled", "C", "A", api="LeaderAndIsr")
+    fabric(history, "doubled", "C", "A", api="command")
     recent.turn()
     assert 1 == recent.bites
-    assert recent.bit("doubled", "C", "A", api="LeaderAndIsr")
+    assert recent.bit("doubled", "C", "A", api="command")
     assert recent.bit("doubled", "*", "A")
-    assert not recent.bit("doubled", "C", "A", api="Fetch")
+    assert not recent.bit("doubled", "C", "A", api="fetch")
     assert not recent.bit("doubled", "C", "A", since=1)
     assert not recent.bit("lost", "C", "A")
 

@@ -120,13 +120,13 @@ def test_hold_names_link_direction_and_offset_also_of_records_to_come(history: H
     _, cluster, _ = play(
         history,
         "produce m1 acks=all",
-        "hold answers Fetch A -> B from end(m2)",
+        "hold answers fetch A -> B from end(m2)",
         "hold requests question A -> B",
         "produce m2 acks=all",
     )
     assert [
-        ("hold", "Fetch", "A", "B", "answer", 2 + 3),
-        ("hold", "OffsetForLeaderEpoch", "A", "B", "request", None),
+        ("hold", "fetch", "A", "B", "answer", 2 + 3),
+        ("hold", "epoch-question", "A", "B", "request", None),
     ] == [call for call in cluster.calls if call[0] == "hold"]
 
 
@@ -282,8 +282,8 @@ def test_replica_without_a_log_is_a_failed_snapshot(history: History) -> None:
 
 
 def test_hold_that_is_released_twice_is_a_mistake_of_the_scenario(history: History) -> None:
-    with pytest.raises(UsageError, match="scenario s: held Fetch A -> B: no such hold"):
-        play(history, "hold requests Fetch A -> B", "release all", "release Fetch A -> B")
+    with pytest.raises(UsageError, match="scenario s: held fetch A -> B: no such hold"):
+        play(history, "hold requests fetch A -> B", "release all", "release fetch A -> B")
 
 
 def test_pass_lets_time_pass_in_a_scenario_too(history: History) -> None:

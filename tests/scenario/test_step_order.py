@@ -14,21 +14,21 @@ def check(*texts: str) -> None:
 
 
 def test_what_was_made_may_be_undone_twice_since_it_may_still_stand_under_another_variant() -> None:
-    check("hold answers Fetch A -> B", "release all", "release Fetch A -> B", "drop Fetch A -> B")
+    check("hold answers fetch A -> B", "release all", "release fetch A -> B", "drop fetch A -> B")
     check("cut A <-> B", "heal all", "heal B -> A", "await lost B -> A")
-    check("delay answers Fetch A -> B 1", "double question A -> B", "heal A -> B", "await doubled question A -> B")
+    check("delay answers fetch A -> B 1", "double question A -> B", "heal A -> B", "await doubled question A -> B")
     check("produce m1 acks=all meanwhile", "await acked m1", "require one-batch m1")
 
 
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        ("hold answers Fetch A -> B", "release requests Fetch A -> B"),
-        ("hold answers Fetch A -> B", "await held Fetch B -> A"),
-        ("hold answers question A -> B", "drop Fetch A -> B"),
+        ("hold answers fetch A -> B", "release requests fetch A -> B"),
+        ("hold answers fetch A -> B", "await held fetch B -> A"),
+        ("hold answers question A -> B", "drop fetch A -> B"),
         ("cut A -> B", "heal B -> A"),
-        ("cut A -> B", "await delayed Fetch A -> B"),
-        ("delay answers Fetch A -> B 1", "await doubled Fetch A -> B"),
+        ("cut A -> B", "await delayed fetch A -> B"),
+        ("delay answers fetch A -> B 1", "await doubled fetch A -> B"),
         ("produce m1 acks=all", "await acked m1"),
         ("produce m1 acks=all", "require one-batch m2"),
     ],

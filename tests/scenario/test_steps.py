@@ -27,17 +27,17 @@ produce m1 acks=all of orders-1
 pass 3.0ms
 kill A
 power-loss A B
-hold answers Fetch A -> B
+hold answers fetch A -> B
 hold requests question * -> B from end(m1)
-hold requests Fetch A -> * from 4
+hold requests fetch A -> * from 4
 release all
-release Fetch A -> B
-release answers LeaderAndIsr C -> A
-drop Fetch A -> B
+release fetch A -> B
+release answers command C -> A
+drop fetch A -> B
 cut A -> metadata close
 cut A <-> B
-delay answers Fetch A -> B 0.020
-double LeaderAndIsr * -> A
+delay answers fetch A -> B 0.020
+double command * -> A
 install kip320@kip101 on A B
 install own on A
 settle
@@ -67,12 +67,12 @@ settled A
 acked m1
 one-batch m1
 heard A
-held Fetch A -> B
+held fetch A -> B
 held answers question A -> B
 asked A -> B
 answered A -> B
 lost A -> metadata
-delayed Fetch A -> B
+delayed fetch A -> B
 doubled question A -> B
 truncated A
 stuck A
@@ -105,7 +105,7 @@ def test_every_kind_is_among_them() -> None:
         ("produce m1 meanwhile acks=all", Produce("m1", acks=-1, outcome=MEANWHILE)),
         ("pass 12.5ms", Pass(Decimal("12.5"))),
         ("flush B A", Inject("flush", ("B", "A"))),
-        ("hold answers Fetch A -> B from end(m1)", Hold("answers", "Fetch", "A", "B", Mark("end", "m1"))),
+        ("hold answers fetch A -> B from end(m1)", Hold("answers", "fetch", "A", "B", Mark("end", "m1"))),
         ("cut A <-> B close", Cut("A", True, "B", close=True)),
         ("release all", ReleaseAll()),
         ("await checkpoint A >= 3", Await(Checkpoint("A", exactly=False, offset=3))),

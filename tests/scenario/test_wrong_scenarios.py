@@ -19,8 +19,8 @@ nodes    B A replicas, C controller
 records  m1 1..4, m2 m1+1..m1+3
 settings min_isr=2
 produce m1 acks=all
-hold requests Fetch A -> B
-await held Fetch A -> B
+hold requests fetch A -> B
+await held fetch A -> B
 cut A -> C
 under kip380: kill A
 await checkpoint A >= end(m1)
@@ -71,15 +71,16 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         (6, "produce m1 acks=all age=1h", "a time such as 12ms", ""),
         # Links.
         (7, "hold request Fetch A -> B", "one of answers, requests", "requests"),
-        (7, "hold requests Fetsh A -> B", "an api: one of question", "Fetch"),
-        (7, "hold requests Fetch A to B", "'->'", ""),
         (7, "hold requests Fetch A -> metadat", "an end of a link: one of C, B, A, metadata, *", "metadata"),
-        (7, "hold requests Fetch A -> B from edn(m1)", "one of end(m1)", "end(m1)"),
+        (7, "hold requests fetsh A -> B", "a message: one of fetch", "fetch"),
+        (7, "hold requests fetch A to B", "'->'", ""),
+        (7, "hold requests fetch A -> metadat", "an end of a link: one of C, B, A, metadata, *", "metadata"),
+        (7, "hold requests fetch A -> B from edn(m1)", "one of end(m1)", "end(m1)"),
         (9, "cut A -> C clsoe", "the end of the line", ""),
-        (9, "delay requests Fetch A -> B 0", "seconds, a number above 0", ""),
-        (8, "release answers Fetch A -> B", "one of requests Fetch A -> B", "requests Fetch A -> B"),
+        (9, "delay requests fetch A -> B 0", "seconds, a number above 0", ""),
+        (8, "release answers fetch A -> B", "one of requests fetch A -> B", "requests fetch A -> B"),
         (11, "heal A -> B", "one of cut A -> C", "cut A -> C"),
-        (8, "await delayed Fetch A -> C", "no step above makes such a rule", ""),
+        (8, "await delayed fetch A -> C", "no step above makes such a rule", ""),
         # Conditions.
         (11, "await chekpoint A >= end(m2)", "one of elected", "checkpoint"),
         (11, "await checkpoint A > end(m2)", "one of =, >=", ">="),
@@ -137,7 +138,7 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         (3, f"nodes    {' '.join(f'A{n}' for n in range(99))} replicas, B controller", "100 of them", ""),
         (10, "pass 100000000000ms", "a time such as 12ms or 0.5ms, up to 86400000ms", ""),
         (10, f"pass {'9' * 3000}ms", "a time such as 12ms", ""),
-        (10, "delay requests Fetch A -> B 100000000000", "seconds, a number above 0 such as 0.5, up to 86400", ""),
+        (10, "delay requests fetch A -> B 100000000000", "seconds, a number above 0 such as 0.5, up to 86400", ""),
         (6, "produce m1 acks=all for=100000000000ms", "a time such as 12ms", ""),
         (11, "await log A = 100000000000", "an offset: a number up to 1000000", ""),
         (11, f"await log A = {'9' * 3000}", "an offset: a number up to 1000000", ""),

@@ -18,7 +18,7 @@ from targets.simulator.trace import Detail, Trace
 from targets.simulator.world import Randomness, World
 
 IDS: Final = {"A": 1, "B": 2, "C": 3}
-APIS: Final = ("Fetch", "OffsetForLeaderEpoch", "LeaderAndIsr", "*")
+APIS: Final = ("fetch", "epoch-question", "command", "*")
 SESSION_TIMEOUT_MS: Final = 2_000
 QUIET_S: Final = 15.0
 PAUSE_S_MAX: Final = 0.2

@@ -118,7 +118,7 @@ def test_seed_with_a_churner_has_the_steps_of_the_seed_without_one_and_others_ab
     held = 0
     for seed, schedule in churning:
         without = draw_schedule(seed, NEMESES, none)
-        texts = [step.text for step in schedule.steps if "StopReplica" not in step.text]
+        texts = [step.text for step in schedule.steps if "stop-command" not in step.text]
         held += len(schedule.steps) - len(texts)
         # The controller may be deposed while a request is held, which takes time.
         others = iter(texts)

@@ -234,7 +234,7 @@ def test_topic_of_several_partitions_gets_the_brokers_of_each(stage: Stage) -> N
 
 def test_topic_waits_for_a_controller() -> None:
     world = cluster()
-    world.links.hold("ZooKeeper", "*", "metadata", "request")
+    world.links.hold("metadata-request", "*", "metadata", "request")
     world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), 0)
     client = SimClient(world)
     with pytest.raises(PreconditionError, match="has no leader"):

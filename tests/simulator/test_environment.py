@@ -104,7 +104,7 @@ def test_cancelling_touches_no_world_that_another_thread_steps(tmp_path: Path) -
     history = History(tmp_path / "history.jsonl")
     cluster = SimEnvironment("sim", TARGET).open_cluster(one_node(Settings()), tmp_path, history)
     cluster.start("A")
-    held = cluster.fabric.hold("ZooKeeper", "A", "metadata", "request")
+    held = cluster.fabric.hold("metadata-request", "A", "metadata", "request")
     cluster.await_(lambda: bool(held.held), lambda: "a request of A is held")
     history.close()
     cluster.cancel()

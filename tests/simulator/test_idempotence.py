@@ -23,7 +23,7 @@ records m1 1, last1 1, last2 1, last3 1, last4 1
 settings min_isr=1 heal_within_s=3 replica_lag_ms_max=2000
 producer p1 log-0 every_ms=1..3 retries=8 idempotent=yes
 pass 50ms
-hold requests Fetch B -> A
+hold requests fetch B -> A
 pass 250ms
 release all
 pass 100ms
@@ -65,7 +65,7 @@ def test_new_leader_that_knows_no_producer_appends_again(monkeypatch: pytest.Mon
         if base is not None:
             known(core, replica, batches, base)
 
-    steps = "hold requests Fetch B -> A\npass 20ms\nkill A\nexpire A\npass 100ms\nrestart A\npass 20ms"
+    steps = "hold requests fetch B -> A\npass 20ms\nkill A\nexpire A\npass 100ms\nrestart A\npass 20ms"
     assert Verdict.VALID is played(more=steps)[0].verdict
     monkeypatch.setattr(producers, "appended", as_leader)
     assert Kind.DUPLICATE in {anomaly.kind for anomaly in played(more=steps)[0].anomalies}

@@ -29,7 +29,7 @@ def test_late_fetch_brings_a_follower_back_that_was_shut_down_where_its_epoch_is
     rules = with_rule(PROTOCOLS[protocol], change) if change else PROTOCOLS[protocol]
     world = cluster(protocol, rules=rules, settings={**SETTINGS, "controlled_shutdown_ms": 5_000})
     world.run(1)  # so that B fetches within a session, where there are any
-    hold = world.links.hold("Fetch", "B", "A", "request")
+    hold = world.links.hold("fetch", "B", "A", "request")
     assert world.until(lambda: bool(hold.held), WAIT_S)
     world.nodes["B"].stop()
     assert world.until(lambda: state(world).isr == (IDS["A"],) and world.nodes["B"].process is None, WAIT_S)

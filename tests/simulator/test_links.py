@@ -23,7 +23,7 @@ def test_links_are_what_every_ground_has(room: Room) -> None:
 # --- hold ---------------------------------------------------------------------------------------------------
 def test_held_frame_and_all_behind_it_wait_and_go_on_in_order(room: Room) -> None:
     pipe = room.dial()
-    hold = room.links.hold("Fetch", "A", "B", "request")
+    hold = room.links.hold("fetch", "A", "B", "request")
     room.ask(pipe, "question", question(1))
     room.ask(pipe, "fetch")
     room.ask(pipe, "behind", question(1))
@@ -38,14 +38,14 @@ def test_held_frame_and_all_behind_it_wait_and_go_on_in_order(room: Room) -> Non
 def test_frame_that_was_on_its_way_when_the_hold_was_placed_is_held(room: Room) -> None:
     pipe = room.dial()
     room.ask(pipe, "fetch")
-    hold = room.links.hold("Fetch", "A", "B", "request")
+    hold = room.links.hold("fetch", "A", "B", "request")
     room.settle()
     assert ([], 1) == (room.b.got, len(hold.held))
 
 
 def test_hold_of_answers_is_about_answers_alone_and_knows_them_by_their_request(room: Room) -> None:
     pipe = room.dial()
-    hold = room.links.hold("Fetch", "A", "B", "answer")
+    hold = room.links.hold("fetch", "A", "B", "answer")
     room.ask(pipe, "q")
     room.answer(pipe, "an epoch's end", question(1))
     room.answer(pipe, "records", fetch(3))
@@ -55,19 +55,19 @@ def test_hold_of_answers_is_about_answers_alone_and_knows_them_by_their_request(
 
 def test_hold_from_an_offset_lets_earlier_fetches_pass(room: Room) -> None:
     pipe = room.dial()
-    hold = room.links.hold("Fetch", "A", "B", "request", from_offset=4)
+    hold = room.links.hold("fetch", "A", "B", "request", from_offset=4)
     for offset in (3, 4, 5):
         room.ask(pipe, offset, fetch(offset))
     room.settle()
     assert ([3], [4]) == (room.b.got, [frame.offset for frame in hold.held])
-    about = {"link": ["A", "B"], "api": "Fetch", "direction": "request"}
+    about = {"link": ["A", "B"], "api": "fetch", "direction": "request"}
     assert [{**about, "from_offset": 4}] == room.of("hold")
     assert [{**about, "offset": 4}] == room.of("held")
 
 
 def test_hold_of_a_topic_is_about_no_other(room: Room) -> None:
     pipe = room.dial()
-    room.links.hold("Fetch", "A", "B", "request", topic="other")
+    room.links.hold("fetch", "A", "B", "request", topic="other")
     room.ask(pipe, "log", fetch(0, "log"))
     room.ask(pipe, "other", fetch(0, "other"))
     room.settle()
@@ -90,7 +90,7 @@ def test_frame_that_two_holds_are_about_is_let_go_by_both(room: Room) -> None:
 
 def test_dropped_hold_throws_its_frames_away_and_resets_their_connection_only(room: Room) -> None:
     pipe, other = room.dial(), room.dial()
-    hold = room.links.hold("Fetch", "A", "B", "request")
+    hold = room.links.hold("fetch", "A", "B", "request")
     room.ask(pipe, "held")
     room.ask(other, "passes", question(1))
     room.settle()
@@ -103,7 +103,7 @@ def test_dropped_hold_throws_its_frames_away_and_resets_their_connection_only(ro
 
 def test_held_frame_is_dropped_when_nobody_can_receive_it_any_more(room: Room) -> None:
     pipe = room.dial()
-    room.links.hold("Fetch", "A", "B", "answer")
+    room.links.hold("fetch", "A", "B", "answer")
     room.answer(pipe, "records")
     room.settle()
     room.network.hang_up_all("A")
@@ -112,7 +112,7 @@ def test_held_frame_is_dropped_when_nobody_can_receive_it_any_more(room: Room) -
 
 def test_end_of_a_dead_node_waits_behind_what_is_held(room: Room) -> None:
     pipe = room.dial()
-    hold = room.links.hold("Fetch", "A", "B", "request")
+    hold = room.links.hold("fetch", "A", "B", "request")
     room.ask(pipe, "q")
     room.network.hang_up_all("A")
     room.settle()
@@ -177,7 +177,7 @@ def test_dead_end_of_a_cut_link_is_told_when_it_heals(room: Room) -> None:
 
 def test_held_frame_that_a_cut_takes_is_told_of(room: Room) -> None:
     pipe = room.dial()
-    hold = room.links.hold("Fetch", "A", "B", "request")
+    hold = room.links.hold("fetch", "A", "B", "request")
     room.ask(pipe, "q")
     room.settle()
     room.links.cut("A", "B")
@@ -189,7 +189,7 @@ def test_held_frame_that_a_cut_takes_is_told_of(room: Room) -> None:
 # --- delay, double, close -----------------------------------------------------------------------------------
 def test_delayed_frame_is_late_by_that_and_holds_up_what_is_behind_it(room: Room) -> None:
     pipe = room.dial()
-    delay = room.links.delay("Fetch", "A", "B", "request", 0.5)
+    delay = room.links.delay("fetch", "A", "B", "request", 0.5)
     room.ask(pipe, "late")
     room.ask(pipe, "behind", question(1))
     room.settle(ms=500)
@@ -205,7 +205,7 @@ def test_delayed_frame_is_late_by_that_and_holds_up_what_is_behind_it(room: Room
 
 def test_doubled_request_comes_twice_the_second_marked_and_in_its_place(room: Room) -> None:
     pipe = room.dial()
-    double = room.links.double("Fetch", "A", "B")
+    double = room.links.double("fetch", "A", "B")
     room.ask(pipe, "q")
     room.ask(pipe, "other", question(1))
     room.settle()
@@ -265,12 +265,12 @@ def test_no_rule_is_about_a_clients_own_connection(room: Room) -> None:
     ("call", "text"),
     [
         (("hold", "Fetsch", "A", "B", "request"), "unknown api 'Fetsch'.*Did you mean 'Fetch'"),
-        (("hold", "Fetch", "A", "B", "sideways"), "unknown direction 'sideways': expected one of answer, request"),
-        (("hold", "Fetch", "A", "D", "request"), r"unknown node 'D': expected one of \*, A, B"),
+        (("hold", "fetch", "A", "B", "sideways"), "unknown direction 'sideways': expected one of answer, request"),
+        (("hold", "fetch", "A", "D", "request"), r"unknown node 'D': expected one of \*, A, B"),
         (("hold", "Produce", "A", "B", "request", 4), "Produce with from_offset=4"),
         (("cut", "D", "A"), "node 'D'"),
-        (("delay", "Fetch", "D", "A", "request", 1), "node 'D'"),
-        (("double", "Fetch", "D", "A"), "node 'D'"),
+        (("delay", "fetch", "D", "A", "request", 1), "node 'D'"),
+        (("double", "fetch", "D", "A"), "node 'D'"),
         (("close_links", "A", "D"), "node 'D'"),
         (("connections", "A", "D"), "node 'D'"),
     ],

@@ -45,7 +45,7 @@ def test_broker_that_is_not_registered_cannot_be_dialled_but_stays_connected() -
     world.run(0.02)
     fetches = Steps(world, "A")
     world.zookeeper.expire(world.zookeeper.session_of(broker_path(1)))
-    world.links.hold("LeaderAndIsr", "C", "B", "request")
+    world.links.hold("command", "C", "B", "request")
     world.run(0.2)
     assert fetches.of(Received)
     world.links.close_links("B", "A")
@@ -84,7 +84,7 @@ def test_question_without_an_answer_is_given_up_after_a_while() -> None:
 def test_doubled_command_is_taken_twice_and_answered_once() -> None:
     world = cluster(replicas=("B", "A"))
     steps, controller = Steps(world, "A"), Steps(world, "C")
-    world.links.double("LeaderAndIsr", "C", "A")
+    world.links.double("command", "C", "A")
     SimClient(world).create_topic("other", [1, 2])
     world.run(0.1)
     commands = [e.request for e in steps.of(Received) if isinstance(e.request, LeaderAndIsrRequest)]

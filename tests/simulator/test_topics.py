@@ -151,7 +151,7 @@ def test_new_controller_names_a_topic_whose_deletion_was_missed_and_nobody_serve
     client.create_topic(TOPIC, [IDS["A"], IDS["B"]])
     client.produce(TOPIC, 0, "old", [f"old.{at}" for at in range(5)], acks=-1)
     for name in "AB":
-        world.links.hold("StopReplica", "C", name, "request")
+        world.links.hold("stop-command", "C", name, "request")
     perform(world, partial(DeleteTopic, topic=TOPIC))
     client.create_topic(TOPIC, [IDS["B"], IDS["A"]])
     world.run(0.5)

@@ -25,7 +25,7 @@ def test_fetch_offset_is_told_of_a_connections_first_and_when_it_changes() -> No
 def test_question_and_answer_are_told_when_they_are_handed_on() -> None:
     room = Room("kip279")
     pipe = room.dial()
-    hold = room.links.hold("OffsetForLeaderEpoch", "A", "B", "request")
+    hold = room.links.hold("epoch-question", "A", "B", "request")
     room.ask(pipe, (1, question(3)), question(3))
     room.settle()
     assert [] == room.of("epoch-question")

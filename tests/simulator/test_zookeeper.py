@@ -220,7 +220,7 @@ def test_write_whose_connection_is_lost_may_have_happened_or_not(room: Room, a: 
 
 @pytest.mark.parametrize("direction", ["request", "answer"])
 def test_write_is_indeterminate_when_a_held_connection_is_dropped(room: Room, a: Someone, direction: str) -> None:
-    hold = room.links.hold("ZooKeeper", "A", "metadata", direction)
+    hold = room.links.hold("metadata-request", "A", "metadata", direction)
     write = a.ask(ZkCreate(path="/m"))
     room.settle()
     room.links.drop(hold)
@@ -274,7 +274,7 @@ def test_closed_session_is_gone_at_once(room: Room, a: Someone) -> None:
 
 def test_late_connection_takes_over_from_the_one_before(room: Room, a: Someone) -> None:
     (old,) = list(room.network.pipes.values())
-    room.links.hold("ZooKeeper", "A", "metadata", "answer")
+    room.links.hold("metadata-request", "A", "metadata", "answer")
     room.settle(ms=2 / 3 * TIMEOUT_MS + 100)  # A gives up; the server has not seen the old connection end
     room.links.release_all()
     room.settle(ms=100)

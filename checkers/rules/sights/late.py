@@ -11,8 +11,8 @@ from checkers.facts.silences import Silence, silences
 from harness.events import Close, Delay, Double, Hold
 from harness.model import Op, events_of
 
-# A hold of one API holds all frames behind it; these have connections of their own.
-_APART: Final = frozenset({"LeaderAndIsr", "StopReplica"})
+# A hold of one kind of message holds all frames behind it; these have connections of their own.
+_APART: Final = frozenset({"command", "stop-command"})
 # In a simulated run, how long one frame is under way.
 FRAME_NS: Final = 10_000_000
 # In a simulated run, how long an answer and then the first frame of a connection are under way.

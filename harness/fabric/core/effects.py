@@ -80,7 +80,7 @@ def rule_fields(pattern: Pattern) -> dict[str, Any]:
 
 
 def frame_fields(seen: Seen) -> dict[str, Any]:
-    """Return a frame as the fields of an event (harness.events.OfFrame); a Fetch has its highest offset."""
+    """Return a frame as the fields of an event (harness.events.OfFrame); a fetch has its highest offset."""
     return {
         "link": seen.link,
         "api": seen.api,

@@ -2,54 +2,41 @@
 Rules of links: which frames are held, delayed, doubled or lost, and the patterns that rules match with.
 
 A link is (from, to) in the direction of its requests: the answers to A's requests to B are on link (A, B) too.
-"*" matches any node and ZooKeeper, "?" is an unknown source. "clients" are all clients of the run together, whose
-links a rule takes only if it names them.
+"*" matches any node and the metadata, "?" is an unknown source. "clients" are all clients of the run together,
+whose links a rule takes only if it names them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final
 
-Link: TypeAlias = tuple[str, str]
+from harness.target.wire import ANY, CLIENTS, METADATA, UNKNOWN, Direction, Link, Seen
 
-ANY: Final = "*"
-UNKNOWN: Final = "?"
-METADATA: Final = "metadata"
-CLIENTS: Final = "clients"
-ZOOKEEPER_API: Final = "ZooKeeper"
+# The ends of links and the fields of frames are the wire's; a user of rules has them from here.
+__all__ = [
+    "ALL_OF_1000",
+    "ANY",
+    "CLIENTS",
+    "METADATA",
+    "NS_PER_S",
+    "UNKNOWN",
+    "Cut",
+    "Delay",
+    "Direction",
+    "Double",
+    "HeldFrame",
+    "Hold",
+    "Link",
+    "Pattern",
+    "Rules",
+    "Seen",
+    "affected",
+    "link_matches",
+]
+
 NS_PER_S: Final = 1_000_000_000
 ALL_OF_1000: Final = 1_000
-
-
-class Direction(StrEnum):
-    """The direction of a frame: a request goes along its link, an answer against it."""
-
-    REQUEST = "request"
-    ANSWER = "answer"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """
-    The fields of a frame that rules match on.
-
-    Attributes:
-        offsets: A Fetch's (topic, fetch offset) for every partition that it is about, its session's included;
-            () for all other apis. An answer has those of its request. A topic may be an id (Fetch v13+).
-        correlation: The request's correlation id, also of an answer. -1: the frame has none, or cannot be sent
-            twice; no rule doubles it.
-        multi: It is a multi of ZooKeeper, or the answer to one: several operations, all done or none.
-    """
-
-    link: Link
-    api: str
-    direction: Direction
-    version: int = -1
-    offsets: tuple[tuple[str, int], ...] = ()
-    correlation: int = -1
-    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +53,12 @@ class HeldFrame:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
     """
-    Which frames a rule matches; "*" matches any api, source or destination.
+    Which frames a rule matches; "*" matches any word, source or destination.
 
     Attributes:
-        from_offset: Match only Fetch frames with a fetch offset of at least this.
-        topic: Match only Fetch frames about this topic; from_offset then applies to this topic alone.
-        multi: Match only ZooKeeper's multis.
+        from_offset: Match only fetches from an offset of at least this.
+        topic: Match only fetches about this topic; from_offset then applies to this topic alone.
+        multi: Match only what asks for several operations, all done or none, and its answers.
     """
 
     api: str

@@ -33,8 +33,9 @@ from harness.fabric.core.rules import (
 )
 from harness.model import UsageError
 from harness.registry import pick
+from harness.target.wire import Word
 
-FETCH_APIS: Final = ("Fetch", ANY)
+FETCHES: Final = (Word.FETCH, ANY)
 _DIRECTIONS: Final = {direction.value: direction for direction in Direction}
 
 H = TypeVar("H", bound=Hold)
@@ -48,16 +49,17 @@ class LinkVerbs(ABC, Generic[H]):
     Args:
         core: The core that the calls change.
         ends: Nodes that a link may name besides "*"; may grow later.
-        apis: Apis that a rule may name besides "*".
+        apis: Words that a rule may name besides "*": general ones, and the target's own names of messages.
 
     Raises:
-        UsageError: A node, an api or a direction is unknown, or an api other than Fetch has an offset or a topic.
+        UsageError: A node, a word or a direction is unknown, or another word than that of a fetch has an offset
+            or a topic.
     """
 
     def __init__(self, core: LinkCore, ends: Mapping[str, object], apis: Collection[str]) -> None:
         self.core = core
         self._ends = ends
-        self._apis = {name: name for name in (*apis, ANY)}
+        self._apis = {str(name): str(name) for name in (*apis, ANY)}
 
     # --- what a driver adds ----------------------------------------------------------------------------------
     @abstractmethod
@@ -85,10 +87,10 @@ class LinkVerbs(ABC, Generic[H]):
         multi: bool = False,
     ) -> H:
         """
-        Stop every matching frame from now on, and all behind it; a Fetch's answer matches by its request.
+        Stop every matching frame from now on, and all behind it; a fetch's answer matches by its request.
 
         Args:
-            multi: only ZooKeeper's multis, and what is behind them.
+            multi: only what asks for several operations, all done or none, and what is behind it.
         """
         pattern = self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic)
         hold = self.make_hold(replace(pattern, multi=multi))
@@ -206,11 +208,11 @@ class LinkVerbs(ABC, Generic[H]):
         topic: str | None = None,
     ) -> Pattern:
         self._check_ends(src, dst)
-        pick("api", self._apis, api)
-        if (from_offset, topic) != (None, None) and api not in FETCH_APIS:
+        api = pick("word", self._apis, api)
+        if (from_offset, topic) != (None, None) and api not in FETCHES:
             raise UsageError(
                 f"links: {api} with from_offset={from_offset}, topic={topic!r}; expected neither: "
-                "only a Fetch is known by its offsets"
+                "only a fetch is known by its offsets"
             )
         return Pattern(
             api=api,

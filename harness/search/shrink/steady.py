@@ -21,9 +21,10 @@ from harness.scenario.steps import Act, Await, Hold, Pass, Require
 from harness.search.shrink.candidates import acts_of, groups_of, with_acts
 from harness.search.shrink.times import conditions
 from harness.search.shrink.trials import Trials
+from harness.target.wire import Word
 
-FETCH: Final = "Fetch"
-COMMAND: Final = "LeaderAndIsr"
+FETCH: Final = Word.FETCH.value
+COMMAND: Final = Word.COMMAND.value
 DIRECTIONS: Final = ("requests", "answers")
 # How many slowed runs a schedule is played in.
 RUNS: Final = 10

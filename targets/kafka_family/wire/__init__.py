@@ -1,1 +1,5 @@
-"""Kafka's wire and ZooKeeper's packets as the harness reads and writes them; no broker's process has any of it."""
+"""Frames, bodies and packets of Kafka and ZooKeeper, read on the links between nodes."""
+
+from targets.kafka_family.wire.frames import MESSAGES
+
+__all__ = ["MESSAGES"]

@@ -10,17 +10,22 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Final, TypeAlias
+from typing import Final
 
-from harness.fabric.limits import FRAME_BYTES_MAX, HEAD_BYTES, WHOLE_BYTES_MAX
+from harness.target.wire import NotFramedError, Word
 
 LENGTH: Final = struct.Struct(">i")
 REQUEST_HEAD: Final = struct.Struct(">hhih")
 ANSWER_HEAD: Final = struct.Struct(">i")
 
+# A larger length is no frame (Kafka's socket.request.max.bytes is 100 MiB), but TLS, a four-letter word, or noise.
+LENGTH_MAX: Final = 128 * 1024 * 1024 - LENGTH.size
+# Requests that wait for an answer on one connection; beyond it the oldest is forgotten.
+PENDING_REQUESTS_MAX: Final = 10_000
+
 FETCH: Final = 1
 LEADER_AND_ISR: Final = 4
+STOP_REPLICA: Final = 5
 CONTROLLED_SHUTDOWN: Final = 7
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 
@@ -87,6 +92,15 @@ API_NAMES: Final[dict[int, str]] = {
     66: "ListTransactions",
     67: "AllocateProducerIds",
 }
+# The general words of those that all replicated logs have in some form.
+WORDS: Final[dict[int, str]] = {
+    FETCH: Word.FETCH.value,
+    LEADER_AND_ISR: Word.COMMAND.value,
+    STOP_REPLICA: Word.STOP.value,
+    OFFSET_FOR_LEADER_EPOCH: Word.EPOCH_QUESTION.value,
+}
+# The names of messages that no general word fits.
+MESSAGES: Final = tuple(name for key, name in API_NAMES.items() if key not in WORDS)
 
 
 class Unreadable(ValueError):
@@ -104,96 +118,28 @@ class RequestHeader:
 
     @property
     def api(self) -> str:
-        """The api's name; `api-<key>` if the table lacks it."""
-        return api_name(self.api_key)
+        """The general word for the api, else its name."""
+        return api_word(self.api_key)
 
 
-class Part(Enum):
-    """The kind of a piece of a connection's bytes: a frame's beginning (often all of it), its rest, or opaque."""
-
-    HEAD = auto()
-    REST = auto()
-    OPAQUE = auto()
+def api_word(api_key: int) -> str:
+    """Return the general word for an api; else its name, `api-<key>` if the table lacks it."""
+    return WORDS.get(api_key) or API_NAMES.get(api_key) or f"api-{api_key}"
 
 
-Piece: TypeAlias = tuple[Part, bytes]
-
-
-class Splitter:
+def frame_size(buffer: bytes, offset: int) -> int:
     """
-    Splits a stream of bytes into frames, in whatever portions the bytes arrive.
+    Return the size of the frame at the offset, its length included; 0 if the length is not all there.
 
-    The pieces that feed has returned, joined, are the bytes fed so far, without those still waiting in the
-    splitter. A frame of up to WHOLE_BYTES_MAX is one HEAD piece. The HEAD of a larger one has at least
-    HEAD_BYTES, and REST pieces follow. After a length that no frame has, all bytes are OPAQUE.
+    Raises:
+        NotFramedError: No frame has this length.
     """
-
-    __slots__ = ("_need", "_rest", "_waiting", "bad_length", "opaque")
-
-    def __init__(self) -> None:
-        self.opaque = False
-        self.bad_length = 0
-        self._waiting = bytearray()
-        self._need = 0
-        self._rest = 0
-
-    def feed(self, data: bytes) -> list[Piece]:
-        """Add bytes that arrived; return the pieces that they complete."""
-        if self.opaque:
-            return [(Part.OPAQUE, data)]
-        pieces: list[Piece] = []
-        if self._rest:
-            rest = data[: self._rest]
-            self._rest -= len(rest)
-            pieces.append((Part.REST, rest))
-            data = data[len(rest) :]
-        if self._waiting:
-            self._waiting += data
-            if len(self._waiting) < self._need:
-                return pieces
-            data = bytes(self._waiting)
-            self._waiting = bytearray()
-        self._split(data, pieces)
-        return pieces
-
-    def surrender(self) -> list[Piece]:
-        """Return the bytes that still wait; treat all that follow as opaque."""
-        waiting, self._waiting = bytes(self._waiting), bytearray()
-        self.opaque = True
-        return [(Part.OPAQUE, waiting)] if waiting else []
-
-    def _split(self, data: bytes, pieces: list[Piece]) -> None:
-        offset, total = 0, len(data)
-        while offset < total:
-            have = total - offset
-            if have < LENGTH.size:
-                self._wait(data, offset, LENGTH.size)
-                return
-            (length,) = LENGTH.unpack_from(data, offset)
-            if not 0 <= length <= FRAME_BYTES_MAX:
-                self.opaque, self.bad_length = True, length
-                pieces.append((Part.OPAQUE, data[offset:]))
-                return
-            size = LENGTH.size + length
-            if have >= size:
-                pieces.append((Part.HEAD, data[offset : offset + size]))
-                offset += size
-            elif size > WHOLE_BYTES_MAX and have >= HEAD_BYTES:
-                pieces.append((Part.HEAD, data[offset:]))
-                self._rest = size - have
-                return
-            else:
-                self._wait(data, offset, size if size <= WHOLE_BYTES_MAX else HEAD_BYTES)
-                return
-
-    def _wait(self, data: bytes, offset: int, need: int) -> None:
-        self._waiting = bytearray(data[offset:])
-        self._need = need
-
-
-def api_name(api_key: int) -> str:
-    """Return an api's name; `api-<key>` if the table lacks it."""
-    return API_NAMES.get(api_key) or f"api-{api_key}"
+    if len(buffer) - offset < LENGTH.size:
+        return 0
+    (length,) = LENGTH.unpack_from(buffer, offset)
+    if not 0 <= length <= LENGTH_MAX:
+        raise NotFramedError(f"frame length {length}; expected a frame: the connection passes unread")
+    return LENGTH.size + int(length)
 
 
 def is_whole(frame: bytes) -> bool:

@@ -18,7 +18,7 @@ from harness.workload.plan import Place
 from targets.kafka_family.wire import answers
 from targets.kafka_family.wire.cursor import Cursor
 from targets.kafka_family.wire.errors import ErrorCode
-from targets.kafka_family.wire.frames import Unreadable, answer_correlation, api_name
+from targets.kafka_family.wire.frames import API_NAMES, Unreadable, answer_correlation
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -80,7 +80,7 @@ class Question(Generic[T_co]):
             if self.api != API_VERSIONS:
                 cursor.end()
         except Unreadable as error:
-            raise Unreadable(f"{error}, of a sound answer to {api_name(self.api)} v{self.version}") from error
+            raise Unreadable(f"{error}, of a sound answer to {API_NAMES[self.api]} v{self.version}") from error
         return value
 
 

@@ -49,14 +49,14 @@ class Bench:
         return connection
 
     def send(
-        self, connection: Connection, direction: int, api: str = "Fetch", *, offset: int = 0, correlation: int = -1
+        self, connection: Connection, direction: int, api: str = "fetch", *, offset: int = 0, correlation: int = -1
     ) -> None:
         """Append a frame to its lane, and pump the lane."""
         lane = connection.lanes[direction]
         surplus = direction == ANSWERS and not connection.takes_answer(correlation)
         if connection.over or not lane.open or surplus:
             return
-        offsets = (("log", offset),) if api == "Fetch" else ()
+        offsets = (("log", offset),) if api == "fetch" else ()
         seen = Seen(
             link=connection.link,
             api=api,

@@ -15,7 +15,7 @@ from harness.fabric.limits import DOUBLED_ANSWERS_MAX
 from tests.fabric.core.bench import Arrival, Bench, Letter
 
 LINKS = (("A", "B"), ("A", "B"), ("B", "A"))
-APIS = ("Fetch", "LeaderAndIsr")
+APIS = ("fetch", "command")
 
 places = st.integers(0, len(LINKS) - 1)
 apis, ends, ways = st.sampled_from(APIS), st.sampled_from("AB***"), st.sampled_from(tuple(Direction))
@@ -184,7 +184,7 @@ def check_records(play: Play) -> None:
 
 
 def held_by(bench: Bench, **about: Any) -> Hold:
-    hold = Hold(Pattern(**{"api": "Fetch", "src": "A", "dst": "B", "direction": Direction.REQUEST, **about}))
+    hold = Hold(Pattern(**{"api": "fetch", "src": "A", "dst": "B", "direction": Direction.REQUEST, **about}))
     bench.obey(bench.core.place(hold))
     return hold
 
@@ -204,7 +204,7 @@ def test_released_frames_go_on_in_their_order() -> None:
 def test_delayed_frame_goes_on_when_its_time_has_come_and_not_before() -> None:
     bench = Bench()
     connection = bench.connect(("A", "B"))
-    pattern = Pattern(api="Fetch", src="A", dst="B", direction=Direction.REQUEST)
+    pattern = Pattern(api="fetch", src="A", dst="B", direction=Direction.REQUEST)
     bench.obey(bench.core.place(Delay(pattern=pattern, seconds=0.5)))
     bench.send(connection, REQUESTS)
     bench.wait(0.499)
@@ -262,7 +262,7 @@ def test_reset_records_what_was_held_in_both_directions_and_nothing_else() -> No
         held_by(bench, direction=direction)
     for direction in (ANSWERS, REQUESTS):
         bench.send(connection, direction)
-        bench.send(connection, direction, "LeaderAndIsr")
+        bench.send(connection, direction, "command")
     for _ in range(2):
         bench.obey(bench.core.reset(connection, "for a test"))
     assert ["request", "answer"] == [value["direction"] for value in bench.of("dropped")]

@@ -8,8 +8,8 @@ import pytest
 
 from harness.fabric.core.rules import Cut, Delay, Direction, Hold, Pattern, Rules, Seen, link_matches
 
-FETCH_5 = Seen(link=("A", "B"), api="Fetch", direction=Direction.REQUEST, version=5, offsets=(("t", 5), ("u", 90)))
-EXACT = Pattern(api="Fetch", src="A", dst="B", direction=Direction.REQUEST)
+FETCH_5 = Seen(link=("A", "B"), api="fetch", direction=Direction.REQUEST, version=5, offsets=(("t", 5), ("u", 90)))
+EXACT = Pattern(api="fetch", src="A", dst="B", direction=Direction.REQUEST)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_pattern_does_not_match_when_one_part_differs(changed: dict[str, object]
 
 
 def test_pattern_with_an_offset_does_not_match_a_frame_without_offsets() -> None:
-    other = Seen(link=("A", "B"), api="LeaderAndIsr", direction=Direction.REQUEST)
+    other = Seen(link=("A", "B"), api="command", direction=Direction.REQUEST)
     anything = Pattern(api="*", src="*", dst="*", direction=Direction.REQUEST)
     assert anything.matches(other)
     assert not dataclasses.replace(anything, from_offset=0).matches(other)

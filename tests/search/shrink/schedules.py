@@ -20,16 +20,16 @@ LAST = ", last1 1, last2 1, last3 1, last4 1"
 RANDOM = WRITTEN.replace("m3 1", f"m3 1{LAST}")
 STEPS = """produce m1 acks=all meanwhile
 pass 17.3ms
-hold requests Fetch B -> A
+hold requests fetch B -> A
 kill B
 restart B
-release requests Fetch B -> A
+release requests fetch B -> A
 elect B
 produce m2 acks=1 singly meanwhile
 power-loss A B
 zombie C
 pass 100.5ms
-delay answers Fetch B -> A 0.037
+delay answers fetch B -> A 0.037
 heal B -> A
 return C
 produce m3 acks=all meanwhile

@@ -68,9 +68,9 @@ def test_two_steps_that_need_each_other_go_together() -> None:
 
 
 def test_step_goes_with_the_step_that_it_is_about() -> None:
-    minimiser, _ = minimised(needing("elect B"), steps="hold requests Fetch B -> A\nelect B\nrelease all\n")
+    minimiser, _ = minimised(needing("elect B"), steps="hold requests fetch B -> A\nelect B\nrelease all\n")
     assert ["elect B"] == texts(minimiser.best)
-    start = schedule_of("hold requests Fetch B -> A\nrelease requests Fetch B -> A\nproduce m1 acks=1\n")
+    start = schedule_of("hold requests fetch B -> A\nrelease requests Fetch B -> A\nproduce m1 acks=1\n")
     assert ["produce m1 acks=1"] == texts(without(start, {0}))
 
 

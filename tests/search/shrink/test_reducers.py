@@ -162,14 +162,14 @@ def test_times_are_round_and_shorter_or_at_least_whole(ms: str, expected: list[i
 
 
 def test_delay_is_shortened_in_seconds() -> None:
-    found = [texts(each)[0] for each in shorter_times(normal("delay answers Fetch B -> A 0.004\n"))]
-    assert ["delay answers Fetch B -> A 0.001", "delay answers Fetch B -> A 0.002"] == found
+    found = [texts(each)[0] for each in shorter_times(normal("delay answers fetch B -> A 0.004\n"))]
+    assert ["delay answers fetch B -> A 0.001", "delay answers fetch B -> A 0.002"] == found
 
 
 def test_pass_becomes_a_condition_of_what_was_done_before_it_in_a_written_scenario_alone() -> None:
     start = normal("produce m1 acks=all meanwhile\nhold requests Fetch B -> A\nelect B\npass 5ms\n")
     found = [texts(each)[3] for each in awaiting_instead(start)]
-    for wanted in ("leader = B", "held requests Fetch B -> A", "acked m1", "log A = end(m1)", "isr = A C"):
+    for wanted in ("leader = B", "held requests fetch B -> A", "acked m1", "log A = end(m1)", "isr = A C"):
         assert f"await {wanted}" in found
     assert found.index("await leader = B") < found.index("await acked m1")
     assert [] == list(awaiting_instead(normal("pass 5ms\n", RANDOM)))

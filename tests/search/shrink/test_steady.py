@@ -63,7 +63,7 @@ def test_condition_without_which_it_ends_otherwise_is_awaited() -> None:
 
 
 def test_messages_are_held_where_that_makes_it_steady() -> None:
-    found, same = steadied(SCHEDULE, 0, trials_of("hold answers Fetch B -> A"))
+    found, same = steadied(SCHEDULE, 0, trials_of("hold answers fetch B -> A"))
     assert RUNS == same
     assert len(found.steps) == len(SCHEDULE.steps) + 1
 

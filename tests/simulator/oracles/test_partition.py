@@ -92,7 +92,7 @@ def test_member_whose_fetch_arrives_after_its_power_went_is_excused() -> None:
     world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
     cut = world.links.cut("B", "metadata", close=True)
     assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
-    hold = world.links.hold("Fetch", "B", "A", "request", from_offset=3)
+    hold = world.links.hold("fetch", "B", "A", "request", from_offset=3)
     world.links.heal(cut)
     assert world.until(lambda: bool(hold.held), WAIT_S)
     assert world.ids["B"] not in state(world).isr
@@ -202,7 +202,7 @@ def test_follower_that_fetches_and_differs_is_named_with_both_records() -> None:
 def test_follower_that_has_not_cut_its_log_yet_may_differ() -> None:
     """Its OffsetForLeaderEpoch request is held: it is still truncating, and does not fetch."""
     world, oracles = watched()
-    world.links.hold("OffsetForLeaderEpoch", "C", "*", "request")
+    world.links.hold("epoch-question", "C", "*", "request")
     world.nodes["C"].kill()
     tamper(world, "C", "stray")
     world.nodes["C"].boot()
@@ -328,7 +328,7 @@ def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
     client = SimClient(world)
     client.produce(TOPIC, 0, "m1", ["m1.0"], acks=-1)
     world.run(0.3)
-    world.links.hold("Fetch", "B", "A", "answer", from_offset=2)
+    world.links.hold("fetch", "B", "A", "answer", from_offset=2)
     client.produce(TOPIC, 0, "m2", ["m2.0"], acks=-1)
     assert {} == oracles.violations
     world.nodes["B"].kill()

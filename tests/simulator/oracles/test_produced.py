@@ -89,7 +89,7 @@ def test_produce_to_two_partitions_may_lose_its_isr_in_one_while_it_waits_for_th
     SimClient(world).create_topic("side", [world.ids["A"], world.ids["C"]])
     assert world.until(lambda: leads(world, "A", further), WAIT_S)
     oracles = Oracles(world, [TP, further])
-    world.links.hold("Fetch", "C", "A", "request")
+    world.links.hold("fetch", "C", "A", "request")
     parts = tuple(
         ProducePartition(tp=tp, batches=(make_batch([f"x-{tp}"], timestamp_ms=1),)) for tp in (TP, further)
     )

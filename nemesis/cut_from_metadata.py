@@ -18,13 +18,13 @@ from nemesis import zookeeper_back
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut the link to ZooKeeper and reset its connections; the probe is a connection or a frame that was lost."""
-    link_fault.refuse_twice(cluster, "cut-from-zookeeper", name)
+    link_fault.refuse_twice(cluster, "cut-from-metadata", name)
     rules = link_fault.LinkRules(word="lost", rules=(cluster.fabric.cut(name, METADATA, close=True),))
-    return link_fault.begin(cluster, "cut-from-zookeeper", Effect.ZOOKEEPER_LOST, name, rules)
+    return link_fault.begin(cluster, "cut-from-metadata", Effect.ZOOKEEPER_LOST, name, rules)
 
 
 FAULT = Fault(
-    name="cut-from-zookeeper",
+    name="cut-from-metadata",
     doc="cut the node from ZooKeeper alone; its session lives on until its own timeout",
     inject=inject,
     heal=zookeeper_back.inject,
