@@ -1,7 +1,8 @@
 """
-What a machine must be able to do for a fault: each host probes it at the start, and says why where it cannot.
+What a machine, or the system under test, must be able to do for a fault or a step.
 
-A fault names what it needs (harness/cluster/fault.py). No code outside of a host asks which host it is.
+A fault names what it needs (harness/cluster/fault.py). Each host probes its machines at the start, and says why
+where they cannot; a target says what it can be asked for. No code outside of a host asks which host it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 class Ability(StrEnum):
     """
-    Something that not every host can do to its nodes, or not with every target.
+    Something that not every host can do to its nodes, or that not every system can be asked for.
 
     WALL_CLOCK: set the wall clock of one node apart from all others. CLOCKS: have the wall clock and the monotonic
     clock of one node run otherwise than all others. DISK_FULL: let a node's disk run out of space. DISK_ERRORS:
@@ -25,6 +26,10 @@ class Ability(StrEnum):
     through links that can be cut. PACKETS_DROPPED: have the kernel drop the packets of a node's listeners.
     PACKETS_THROTTLED: have it pass what is sent to a node at a low rate. PACKETS_LOSSY: have it delay that
     and lose some of it.
+
+    Of the system: ELECT: have a node that is in sync lead. MOVE: move a partition to other nodes. REMOVE: take
+    partitions out of a topic. EXPIRE: end a node's membership. DEPOSE: take its office from the controller.
+    CONTROLLER: name a controller. MEMBERS: say which nodes are members.
     """
 
     WALL_CLOCK = "wall-clock"
@@ -45,6 +50,13 @@ class Ability(StrEnum):
     PACKETS_DROPPED = "packets-dropped"
     PACKETS_THROTTLED = "packets-throttled"
     PACKETS_LOSSY = "packets-lossy"
+    ELECT = "elect"
+    MOVE = "move"
+    REMOVE = "remove"
+    EXPIRE = "expire"
+    DEPOSE = "depose"
+    CONTROLLER = "controller"
+    MEMBERS = "members"
 
 
 # What the kernel must do to a node's packets (harness/packets.py).
@@ -57,5 +69,17 @@ OF_DISKS: Final = frozenset(
         Ability.DISK_READ_ERRORS,
         Ability.DISK_READ_ONLY,
         Ability.DISK_SLOW,
+    }
+)
+# What is asked of the system, or shown by it, and not done by a machine (harness/target/operator.py, metadata.py).
+OF_TARGETS: Final = frozenset(
+    {
+        Ability.ELECT,
+        Ability.MOVE,
+        Ability.REMOVE,
+        Ability.EXPIRE,
+        Ability.DEPOSE,
+        Ability.CONTROLLER,
+        Ability.MEMBERS,
     }
 )

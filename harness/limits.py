@@ -23,6 +23,13 @@ ZOOKEEPER_START_S_MAX: Final = 30.0
 ZOOKEEPER_SOCKET_S_MAX: Final = 10.0
 # How long the harness's own connection to ZooKeeper may be lost before the run fails.
 ZOOKEEPER_LOST_S_MAX: Final = 15.0
+# A target's own metadata: how often they are looked at, how long one look may take, and how long the end of what
+# follows them; how many looks may come within a second, and how much of one an error shows.
+METADATA_POLL_S: Final = 0.05
+METADATA_LOOK_S_MAX: Final = 10.0
+METADATA_END_S_MAX: Final = 5.0
+METADATA_LOOKS_PER_S_MAX: Final = 5_000
+METADATA_TEXT_MAX: Final = 200
 CLIENT_OPERATION_S_MAX: Final = 20.0
 # How long a run waits at its end for its tables: 100 M ops take a quarter of an hour if nothing was followed.
 TABLES_END_S_MAX: Final = 1_800.0

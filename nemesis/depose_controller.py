@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
@@ -15,30 +16,31 @@ from harness.model import PreconditionError
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Delete the controller's znode; the probe is that it is gone, or was created anew."""
-    holder = cluster.zookeeper_view.controller()
+    """Ask for it; the probe is that its office is gone, or was taken anew."""
+    holder = cluster.metadata.controller()
     if holder != name:
         raise PreconditionError(f"depose-controller {name}: the controller is {holder}; expected {name}")
-    return cluster.zookeeper_view.depose()
+    return cluster.operator.depose()
 
 
 def watch(cluster: Cluster, name: str) -> Callable[[], str]:
-    """Note which znode is the controller's; return what tells that it is still there."""
-    before = cluster.zookeeper_view.office_made()
+    """Note the office that it holds; return what shows that it still does."""
+    before = cluster.metadata.office()
 
     def unchanged() -> str:
-        still = cluster.zookeeper_view.office_made() == before
-        return f"/controller of {name} is still there; expected it gone, or made anew" if still else ""
+        still = cluster.metadata.office() == before
+        return f"{name} still holds the office that it had; expected it gone, or taken anew" if still else ""
 
     return unchanged
 
 
 FAULT = Fault(
     name="depose-controller",
-    doc="delete the controller's znode, so that another node, or the same one again, becomes controller",
+    doc="take its office from the controller, so that another node, or the same one again, becomes controller",
     inject=inject,
     heal=None,
     watch=watch,
     effect=Effect.OFFICE_LOST,
     band=Band.MARK,
+    needs=Ability.DEPOSE,
 )

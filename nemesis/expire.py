@@ -1,29 +1,30 @@
 """
-End a node's ZooKeeper session from outside, as an expiry does, whether the node runs or not.
+End a node's membership from outside, as an expiry does, whether the node runs or not.
 
-The harness also ends dead sessions in this way instead of waiting for their timeout.
+The harness also ends the membership of dead nodes in this way instead of waiting for its timeout.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Close the session; the probe is that the registration is gone, or of another session."""
-    return cluster.zookeeper_view.expire(name)
+    """End it; the probe is that it is gone, or of another incarnation."""
+    return cluster.operator.expire(name)
 
 
 def watch(cluster: Cluster, name: str) -> Callable[[], str]:
-    """Note the session that holds the registration; return what tells that it still does."""
-    before = cluster.zookeeper_view.registered(name)
+    """Note the incarnation; return what shows that it is still the same."""
+    before = cluster.metadata.incarnation(name)
 
     def unchanged() -> str:
-        still = cluster.zookeeper_view.registered(name) == before
+        still = cluster.metadata.incarnation(name) == before
         return f"session 0x{before:x} still holds its registration; expected it ended" if still else ""
 
     return unchanged
@@ -31,10 +32,11 @@ def watch(cluster: Cluster, name: str) -> Callable[[], str]:
 
 FAULT = Fault(
     name="expire",
-    doc="close the session that holds the registration, on the server's side",
+    doc="end its membership from outside, as if it had not been heard of for too long",
     inject=inject,
     heal=None,
     watch=watch,
     effect=Effect.SESSION_ENDED,
     band=Band.MARK,
+    needs=Ability.EXPIRE,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
@@ -19,17 +20,17 @@ from nemesis import move_back
 def inject(cluster: Cluster, name: str) -> str:
     """Ask the controller; the probe is that the node is not among the replicas that are wanted."""
     partition = cluster.named
-    wanted = cluster.zookeeper_view.wanted(*partition.place)
+    wanted = cluster.operator.wanted(*partition.place)
     if reason := _why_not(cluster, name, wanted):
         raise PreconditionError(f"move-away {name}: {reason}")
     spare = next((other for other in cluster.ids if other not in wanted), None)
     target = [spare if node == name else node for node in wanted]
-    return cluster.zookeeper_view.move(*partition.place, [node for node in target if node is not None])
+    return cluster.operator.move(*partition.place, [node for node in target if node is not None])
 
 
 def why_not(cluster: Cluster, name: str) -> str:
     """Return why the partition cannot be moved away from a node, "" if it can."""
-    return _why_not(cluster, name, cluster.zookeeper_view.wanted(*cluster.named.place))
+    return _why_not(cluster, name, cluster.operator.wanted(*cluster.named.place))
 
 
 def _why_not(cluster: Cluster, name: str, wanted: Sequence[str | None]) -> str:
@@ -40,9 +41,9 @@ def _why_not(cluster: Cluster, name: str, wanted: Sequence[str | None]) -> str:
 
 def probe(cluster: Cluster, name: str) -> str:
     """Return "" while a partition that the head placed on the node is wanted elsewhere."""
-    view = cluster.zookeeper_view
+    operator = cluster.operator
     mine = [partition for partition in cluster.partitions if name in partition.replicas]
-    if any(name not in view.wanted(*partition.place) for partition in mine):
+    if any(name not in operator.wanted(*partition.place) for partition in mine):
         return ""
     return f"{name} is wanted as a replica of {', '.join(str(partition.place) for partition in mine)}"
 
@@ -57,4 +58,5 @@ FAULT = Fault(
     band=Band.IMPAIRED,
     weight=0.0,
     why_not=why_not,
+    needs=Ability.MOVE,
 )

@@ -16,8 +16,8 @@ def inject(cluster: Cluster, name: str) -> str:
     cluster.fabric.heal(cut.handle)
     if name in cluster.down:
         return "its link is healed; it is down"
-    cluster.await_(lambda: cluster.zookeeper_view.registered(name) != 0, lambda: f"{name} is registered again")
-    return f"registered in session 0x{cluster.zookeeper_view.registered(name):x}"
+    cluster.await_(lambda: cluster.metadata.incarnation(name) != 0, lambda: f"{name} is registered again")
+    return f"registered in session 0x{cluster.metadata.incarnation(name):x}"
 
 
 FAULT = Fault(

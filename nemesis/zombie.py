@@ -6,6 +6,7 @@ Source:  KAFKA-6880; KAFKA-6879; Kafka Replication Design V3, on a leader that l
 
 from __future__ import annotations
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.cluster.in_force import FaultInForce
@@ -22,7 +23,7 @@ def inject(cluster: Cluster, name: str) -> str:
     cut = cluster.fabric.cut(name, METADATA, close=True)
     # Recorded here, because the cut must be undone even if the next step fails.
     cluster.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node=name, handle=cut))
-    seen = cluster.zookeeper_view.expire(name)
+    seen = cluster.operator.expire(name)
     return f"{seen}; its process lives on, cut from ZooKeeper"
 
 
@@ -30,7 +31,7 @@ def probe(cluster: Cluster, name: str) -> str:
     """Return what contradicts the fault: a process that is gone, or a registration; "" if nothing does."""
     if not cluster.host.alive(name):
         return "its process is gone; expected it to live on"
-    session = cluster.zookeeper_view.registered(name)
+    session = cluster.metadata.incarnation(name)
     return f"registered again in session 0x{session:x}; expected it cut off" if session else ""
 
 
@@ -42,4 +43,5 @@ FAULT = Fault(
     probe=probe,
     effect=Effect.CUT_OFF,
     band=Band.ZOMBIE,
+    needs=Ability.EXPIRE,
 )

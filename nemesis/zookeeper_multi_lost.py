@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
@@ -22,16 +23,16 @@ WITHIN_S: Final = 5.0
 
 def inject(cluster: Cluster, name: str) -> str:
     """Hold the answer to its next multi, then drop it; the probe is that it was held, and who leads since."""
-    view, partition = cluster.zookeeper_view, cluster.named
-    if view.controller() != name:
-        raise PreconditionError(f"zookeeper-multi-lost {name}: not the controller; expected {view.controller()}")
+    partition, controller = cluster.named, cluster.metadata.controller()
+    if controller != name:
+        raise PreconditionError(f"zookeeper-multi-lost {name}: not the controller; expected {controller}")
     leader = partition.leader()
     others = sorted(str(member) for member in partition.isr() if member != leader)
     if not others:
         raise PreconditionError(f"zookeeper-multi-lost {name}: nobody else is in the ISR; expected one to elect")
     hold = cluster.fabric.hold(Word.METADATA_REQUEST, name, METADATA, "answer", multi=True)
     try:
-        asked = view.elect(*partition.place, others[0])
+        asked = cluster.operator.elect(*partition.place, others[0])
         held = cluster.time.until(lambda: cluster.cancelled or bool(hold.held), WITHIN_S)
     finally:
         # Whatever was held is lost with its connection; a hold of nothing just ends.
@@ -52,4 +53,5 @@ FAULT = Fault(
     effect=Effect.ANSWER_LOST,
     band=Band.MARK,
     weight=0.0,
+    needs=Ability.ELECT,
 )

@@ -19,8 +19,10 @@ from harness.environment.machines import RealMachines, open_machines
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.launch import Address, Launch
+from harness.model import OpType
 from harness.scenario.file import Step
 from harness.scenario.steps import Inject
+from harness.target.metadata import TargetRun
 from harness.target.settings import Settings
 from harness.target.target import NodeSpec
 from targets.broker_target.target import BrokerTarget
@@ -83,6 +85,18 @@ def _metadata(cluster: Cluster, topic: str) -> Any:
     return admin_of(cluster).list_topics(topic, timeout=limits.CLIENT_OPERATION_S_MAX)
 
 
+def run_of(history: History, *services: Address, ids: Mapping[str, int]) -> TargetRun:
+    """Return a run of these services as the parts of a target see it."""
+    return TargetRun(
+        target="broker",
+        ids=ids,
+        folder=history.path.parent,
+        record=lambda event: history.record("metadata", OpType.INFO, event),
+        give_up=history.give_up,
+        services=services,
+    )
+
+
 @contextmanager
 def running(
     run_dir: Path,
@@ -143,7 +157,7 @@ def running(
     try:
         first, *others = ids
         cluster.start(first)
-        cluster.await_(lambda: cluster.zookeeper_view.controller() == first, lambda: f"{first} is controller")
+        cluster.await_(lambda: cluster.metadata.controller() == first, lambda: f"{first} is controller")
         with ThreadPoolExecutor() as pool:
             list(pool.map(cluster.start, others))
         yield cluster

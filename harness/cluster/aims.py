@@ -50,7 +50,7 @@ def aimed(aim: str, cluster: Cluster, fault: Fault, chance: Random) -> tuple[str
 
 
 def _leader(cluster: Cluster, able: Sequence[str], chance: Random) -> Sequence[str | None]:
-    """The leader that ZooKeeper names."""
+    """The leader that the metadata name."""
     del able, chance
     return (cluster.named.leader(),)
 
@@ -62,9 +62,9 @@ def _follower(cluster: Cluster, able: Sequence[str], chance: Random) -> Sequence
 
 
 def _controller(cluster: Cluster, able: Sequence[str], chance: Random) -> Sequence[str | None]:
-    """The controller that ZooKeeper names."""
+    """The controller that the metadata name."""
     del able, chance
-    return (cluster.zookeeper_view.controller(),)
+    return (cluster.metadata.controller(),)
 
 
 def _one(cluster: Cluster, able: Sequence[str], chance: Random) -> Sequence[str | None]:

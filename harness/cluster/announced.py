@@ -1,5 +1,5 @@
 """
-Nodes that ZooKeeper names anew and that have not said yet that they registered: their reports are on their way.
+Nodes that the metadata name anew and that have not said yet that they registered: their reports are on their way.
 
 A run that is read without such a report contradicts itself (checkers/rules/registrations.py).
 """
@@ -16,7 +16,7 @@ _HEARD: Final = frozenset(map(key_of_kind, (Member, Members)))
 
 
 class Announced:
-    """A listener of a history that compares ZooKeeper's registrations with what nodes say of theirs."""
+    """A listener of a history that compares the members with what nodes say of theirs."""
 
     def __init__(self) -> None:
         self._named: frozenset[str | None] = frozenset()

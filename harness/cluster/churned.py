@@ -1,8 +1,8 @@
 """
 The topics of a cluster that clients delete and create again: their partitions now, and whether they work.
 
-Each generation of such a topic has replicas of its own, which only ZooKeeper knows for certain. So has a partition
-that an operator removes, and adds again, of a topic that stays.
+Each generation of such a topic has replicas of its own, which only the metadata know for certain. So has a
+partition that an operator removes, and adds again, of a topic that stays.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.cluster.interfaces import ZooKeeperView
 from harness.cluster.partition import Partition
+from harness.target.metadata import Metadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,12 @@ class ChurnedTopics:
 
     partitions: tuple[Partition, ...]
     nodes: tuple[str, ...]
-    zookeeper_view: ZooKeeperView
+    metadata: Metadata
 
     def look(self) -> None:
-        """Learn from ZooKeeper which partitions there are, and on which nodes."""
+        """Learn from the metadata which partitions there are, and on which nodes."""
         assigned = {
-            topic: self.zookeeper_view.assignment(topic)
+            topic: self.metadata.assignment(topic)
             for topic in dict.fromkeys(partition.place.topic for partition in self.partitions)
         }
         for partition in self.partitions:

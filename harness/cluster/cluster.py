@@ -1,8 +1,8 @@
 """
-A cluster under test: its machines, links, ZooKeeper view, history and time.
+A cluster under test: its machines, links, metadata, operator, history and time.
 
 The runner and the nemeses act on the cluster only through this class, by node name. They observe it through its
-files (as any operator could), through ZooKeeper and through the history. An environment creates the machines,
+files (as any operator could), through its metadata and through the history. An environment creates the machines,
 links and the rest (harness/run/environment.py).
 """
 
@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from harness import limits
+from harness.ability import OF_TARGETS, Ability
 from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
 from harness.cluster.in_force import InForce
-from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
+from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers
 from harness.cluster.last_words import explained
 from harness.cluster.names import OWN, protocol_of
 from harness.cluster.partition import NOTED, Partition
@@ -28,7 +29,9 @@ from harness.history.file import History
 from harness.logs.replica import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
 from harness.target.clients import Workload
-from harness.target.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
+from harness.target.metadata import Metadata, PartitionTruth
+from harness.target.operator import Operator, lacking
+from harness.target.target import OLD_REGISTRATION, REFUSED, Target
 from harness.workload.plan import ChurnPlan, Place
 
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
@@ -55,8 +58,8 @@ class Cluster:
         removed: those of `further` that an operator removes, and may add again.
         churned: those topics, and what is removed; their partitions are no part of `partitions`.
         watched: all partitions, those of churned topics among them.
-        before_down: node's name -> its session and the version of the partition's state, just before a fault took
-            it down.
+        before_down: node's name -> its incarnation and the version of the partition's state, just before a fault
+            took it down.
         rotten: node's name -> how many flipped bytes a reader of its files has found.
         cancelled: set by `cancel`; every later wait and record raises RunCancelled.
     """
@@ -71,7 +74,8 @@ class Cluster:
     partition: int
     history: History
     fabric: Links
-    zookeeper_view: ZooKeeperView
+    metadata: Metadata
+    operator: Operator
     time: Time
     addresses: Mapping[str, str] = field(default_factory=dict)
     in_force: InForce = field(default_factory=InForce)
@@ -101,7 +105,7 @@ class Cluster:
         self.churned = ChurnedTopics(
             partitions=tuple(self._partition(place, ()) for place in churned),
             nodes=tuple(name for name in self.ids if name in theirs),
-            zookeeper_view=self.zookeeper_view,
+            metadata=self.metadata,
         )
         self.watched = (*self.partitions, *self.churned.partitions)
 
@@ -111,7 +115,8 @@ class Cluster:
             replicas=replicas,
             host=self.host,
             target=self.target,
-            zookeeper_view=self.zookeeper_view,
+            metadata=self.metadata,
+            operator=self.operator,
             addresses=self.addresses,
             exited=self._exited,
         )
@@ -139,6 +144,16 @@ class Cluster:
         """Return True if every partition's ISR is all its replicas."""
         return all(partition.in_sync() for partition in self.partitions)
 
+    def lacks(self, ability: Ability) -> str:
+        """Return why the target, or these machines, cannot do it; "" if they can."""
+        if ability in OF_TARGETS:
+            return lacking(self.target.name, self.target.abilities, ability)
+        return self.host.lacks(ability)
+
+    def is_governed(self) -> bool:
+        """Return True if there is a controller, or the system has no such office among its nodes."""
+        return bool(self.lacks(Ability.CONTROLLER)) or self.metadata.controller() is not None
+
     # --- what is in force ---------------------------------------------------------------------------------------
     @property
     def down(self) -> frozenset[str]:
@@ -152,35 +167,39 @@ class Cluster:
 
     @property
     def zombies(self) -> frozenset[str]:
-        """The nodes that are cut off from ZooKeeper."""
+        """The nodes that are cut off from the metadata."""
         return self.in_force.nodes({Effect.CUT_OFF})
 
     # --- nodes -----------------------------------------------------------------------------------------------
     def start(self, name: str) -> str:
         """
-        Start a node's process, and wait until it has a new registration and serves clients.
+        Start a node's process, and wait until it is a member anew, if members are shown, and serves clients.
 
-        If the target refuses to start while its old registration exists, end that session first.
+        If the target refuses to start while its old registration exists, end that membership first.
 
         Returns:
-            What was seen of the new registration.
+            What was seen of the new membership.
 
         Raises:
             PreconditionError: the process ended by itself, or did not register or serve in time.
         """
-        old = self.zookeeper_view.registered(name)
+        shown = not self.lacks(Ability.MEMBERS)
+        old = self.metadata.incarnation(name) if shown else 0
         refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
         if refused:
-            self.zookeeper_view.expire(name)
+            self.operator.expire(name)
         for partition in self.watched:
             partition.starts(name)
         self._exited.discard(name)
         self.host.boot(name)
-        self._await_alive(name, lambda: self.zookeeper_view.registered(name) not in (0, old), "registered anew")
+        if shown:
+            self._await_alive(name, lambda: self.metadata.incarnation(name) not in (0, old), "registered anew")
         # A broker may register before it listens; of one that clients do not reach nobody can tell.
         if name in self.addresses and name not in self.in_force.nodes(UNREACHED):
             self._await_alive(name, lambda: self.target.clients.serves(self.addresses[name]), "serving")
-        session = self.zookeeper_view.registered(name)
+        if not shown:
+            return "its process runs"
+        session = self.metadata.incarnation(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
         return f"registered in session 0x{session:x}{before}"
 
@@ -228,20 +247,21 @@ class Cluster:
         """Return why a node's process ended: the cause and the last lines of its output, without frames."""
         return f"it said: {explained(self.host.log_text(name))}"
 
-    def _state_in_zookeeper(self, name: str) -> tuple[int, int]:
+    def _state_in_metadata(self, name: str) -> tuple[int, int]:
         """
-        Return a node's session and the version of the partition's state, for the condition `unseen`.
+        Return a node's incarnation and the version of the partition's state, for the condition `unseen`.
 
-        Nobody knows them while ZooKeeper does not answer.
+        Nobody knows them while no metadata are read.
         """
         if self.zookeeper is not None and self.zookeeper.out:
             return 0, -1
         truth = self.truth()
-        return self.zookeeper_view.registered(name), truth.version if truth else -1
+        member = 0 if self.lacks(Ability.MEMBERS) else self.metadata.incarnation(name)
+        return member, truth.version if truth else -1
 
     def take_down(self, name: str, how: Callable[[str], str]) -> str:
-        """End a node's process by `how`, after noting what ZooKeeper holds; return what `how` saw."""
-        before = self._state_in_zookeeper(name)
+        """End a node's process by `how`, after noting what the metadata show; return what `how` saw."""
+        before = self._state_in_metadata(name)
         seen = how(name)
         self.before_down[name] = before
         return seen
@@ -255,7 +275,7 @@ class Cluster:
         running = [name for name in self.ids if name not in self.down]
         away = self.in_force.nodes({Effect.PAUSED, Effect.CUT_OFF, *UNREACHED})
         able = [name for name in running if name not in away]
-        # Clients ask at any time, and go on while ZooKeeper does not answer.
+        # Clients ask at any time, and go on while no metadata are read.
         try:
             leader = self.leader()
         except PreconditionError:
@@ -295,15 +315,15 @@ class Cluster:
         return self.main.checkpoint(name)
 
     def truth(self) -> PartitionTruth | None:
-        """Return the partition's state in ZooKeeper; None while there is none."""
+        """Return the partition's state in the metadata; None while there is none."""
         return self.main.truth()
 
     def leader(self) -> str | None:
-        """Return the leader that ZooKeeper names, None for no leader."""
+        """Return the leader that the metadata name, None for no leader."""
         return self.main.leader()
 
     def isr(self) -> frozenset[str | None]:
-        """Return the ISR that ZooKeeper holds; None is a broker that is no node of the run."""
+        """Return the ISR that the metadata show; None is a node that is no node of the run."""
         return self.main.isr()
 
     def reported_epoch(self, name: str) -> int:
@@ -385,5 +405,5 @@ class Cluster:
     def close(self) -> None:
         """Take everything down, even after one part fails; safe to call twice."""
         with ExitStack() as stack:
-            for end in (self.history, self.host, self.fabric, self.zookeeper_view):
+            for end in (self.history, self.host, self.fabric, self.metadata):
                 stack.callback(end.close)

@@ -1,5 +1,5 @@
 """
-The interfaces of a cluster that the runner and the nemeses use: machines, links, the ZooKeeper view, time.
+The interfaces of a cluster that the runner and the nemeses use: machines, links, time.
 
 Environments implement them, with real nodes on a host or with the simulator, in one process and in virtual time.
 Code that plays a scenario must wait through `Time`, never by a clock of its own: the simulator makes progress only
@@ -17,7 +17,6 @@ from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
 from harness.logs.replica import ReplicaLog
 from harness.packets import Packets
-from harness.target.target import PartitionTruth
 
 T = TypeVar("T")
 
@@ -243,55 +242,3 @@ class ZooKeeperServers(Protocol):
 
     def mend(self) -> str:
         """Let all servers serve again; return when they do, with what became of the sessions."""
-
-
-class ZooKeeperView(Protocol):
-    """What ZooKeeper holds, read without the links under test, and what an operator of ZooKeeper can do."""
-
-    def watch(self, places: Sequence[tuple[str, int]]) -> None:
-        """Record every change of the partitions, the controller and the registrations from now on."""
-
-    def name_of(self, broker_id: int) -> str | None:
-        """Return the name of a broker's node, None for no broker (-1)."""
-
-    def truth(self, topic: str, partition: int) -> PartitionTruth | None:
-        """Return the partition's state in ZooKeeper now, None if there is none yet."""
-
-    def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
-        """Return the nodes of each partition of a topic now; {} if there is no such topic."""
-
-    def controller(self) -> str | None:
-        """Return the current controller, None for no controller."""
-
-    def office(self) -> int:
-        """Return the session that holds the controller's office now, 0 for none."""
-
-    def office_made(self) -> int:
-        """Return the transaction that made the controller's znode which is there now, 0 for none."""
-
-    def elections_asked(self) -> tuple[int, int]:
-        """Return two numbers of which one is another after each request for an election, taken or not."""
-
-    def registered(self, name: str) -> int:
-        """Return the session that holds a node's registration now, 0 if it is not registered."""
-
-    def expire(self, name: str) -> str:
-        """End the session that holds a node's registration; return what was seen of it."""
-
-    def depose(self) -> str:
-        """Delete the controller's znode, so that the controller loses its office without failing."""
-
-    def elect(self, topic: str, partition: int, name: str) -> str:
-        """Ask the controller to elect an ISR member although no node failed; return what was asked."""
-
-    def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
-        """Ask the controller to move a partition to these nodes; return what was asked."""
-
-    def remove(self, topic: str, partitions: Sequence[int]) -> str:
-        """Ask the controller to take these partitions, its highest, out of a topic; return what was asked."""
-
-    def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
-        """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
-
-    def close(self) -> None:
-        """End the session; safe to call twice."""

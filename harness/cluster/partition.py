@@ -1,5 +1,5 @@
 """
-One partition of a cluster under test: its state in ZooKeeper, its replicas' logs, and what its replicas reported.
+One partition of a cluster under test: its state, its replicas' logs, and what its replicas reported.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from harness.cluster.interfaces import Machines, ZooKeeperView
+from harness.cluster.interfaces import Machines
 from harness.events import (
     Append,
     Awaiting,
@@ -29,7 +29,9 @@ from harness.events import (
     Truncate,
 )
 from harness.logs.replica import ReplicaLog
-from harness.target.target import PartitionTruth, Target
+from harness.target.metadata import Metadata, PartitionTruth
+from harness.target.operator import Operator
+from harness.target.target import Target
 from harness.workload.plan import Place
 
 # The events that `note` understands.
@@ -42,7 +44,7 @@ NOTED: Final = (
 @dataclass(slots=True, kw_only=True)
 class Partition:
     """
-    One partition, as files, ZooKeeper and the events of nodes show it.
+    One partition, as files, the metadata and the events of nodes show it.
 
     Attributes:
         replicas: its nodes in the order of assignment; the first one leads at first.
@@ -54,7 +56,8 @@ class Partition:
     replicas: tuple[str, ...]
     host: Machines
     target: Target
-    zookeeper_view: ZooKeeperView
+    metadata: Metadata
+    operator: Operator
     addresses: Mapping[str, str]
     exited: Collection[str]
     _leads_in: dict[str, int] = field(default_factory=dict)
@@ -69,7 +72,7 @@ class Partition:
     # Node -> where its log ends by its own reports, which may come a little later than what they tell of.
     _ends: dict[str, int] = field(default_factory=dict)
 
-    # --- files and ZooKeeper ---------------------------------------------------------------------------------
+    # --- files and metadata ----------------------------------------------------------------------------------
     def log(self, name: str) -> ReplicaLog | None:
         """Return a replica's log as read from its files, None if there is none."""
         return self.host.replica_log(name, *self.place)
@@ -89,23 +92,23 @@ class Partition:
         return -1 if found is None or found.high_watermark is None else found.high_watermark
 
     def truth(self) -> PartitionTruth | None:
-        """Return the partition's state in ZooKeeper; None while there is none."""
-        return self.zookeeper_view.truth(*self.place)
+        """Return the partition's state in the metadata; None while there is none."""
+        return self.metadata.truth(*self.place)
 
     def leader(self) -> str | None:
-        """Return the leader that ZooKeeper names, None for no leader."""
+        """Return the leader that the metadata name, None for no leader."""
         truth = self.truth()
-        return None if truth is None else self.zookeeper_view.name_of(truth.leader)
+        return None if truth is None else truth.leader
 
     def isr(self) -> frozenset[str | None]:
-        """Return the ISR that ZooKeeper holds; None is a broker that is no node of the run."""
+        """Return the ISR that the metadata show; None is a node that is no node of the run."""
         truth = self.truth()
-        return frozenset() if truth is None else frozenset(self.zookeeper_view.name_of(m) for m in truth.isr)
+        return frozenset() if truth is None else frozenset(truth.in_sync)
 
     def is_moving(self) -> bool:
-        """Return True while the nodes that the partition is asked to be on are not those that ZooKeeper shows."""
-        view, (topic, partition) = self.zookeeper_view, self.place
-        return {*view.wanted(topic, partition)} != {*view.assignment(topic).get(partition, ())}
+        """Return True while the nodes that the partition is asked to be on are not those that it is on."""
+        (topic, partition) = self.place
+        return {*self.operator.wanted(topic, partition)} != {*self.metadata.assignment(topic).get(partition, ())}
 
     # --- what nodes reported -----------------------------------------------------------------------------------
     def reported_epoch(self, name: str) -> int:
@@ -197,7 +200,7 @@ class Partition:
         self._awaiting.discard(name)
 
     def _note_command(self, command: Learned) -> None:
-        """Note that a node accepted a LeaderAndIsr: it leads or follows in that epoch, and is stuck no more."""
+        """Note that a node took what it learned: it leads or follows in that epoch, and is stuck no more."""
         name = command.link[1]
         if command.epoch > self._heard.get(name, -1):
             self._heard[name] = command.epoch
@@ -205,11 +208,11 @@ class Partition:
 
     # --- whether it works --------------------------------------------------------------------------------------
     def leads(self, name: str) -> bool:
-        """Return True if ZooKeeper names this node as the leader, and the node claims leadership."""
+        """Return True if the metadata name this node as the leader, and the node claims leadership."""
         truth = self.truth()
-        if truth is None or self.zookeeper_view.name_of(truth.leader) != name:
+        if truth is None or truth.leader != name:
             return False
-        return self.claims_leadership(name, truth.leader_epoch)
+        return self.claims_leadership(name, truth.epoch)
 
     def settled(self, name: str) -> bool:
         """Return True if a replica's log ends where the leader's does, or the replica is stuck or has exited."""
@@ -258,7 +261,7 @@ class Partition:
         if leader is None:
             return f"a leader, not {truth}"
         if self.is_awaiting(leader):
-            return f"{leader} to lead; it waits for an epoch newer than {truth.leader_epoch if truth else -1}"
+            return f"{leader} to lead; it waits for an epoch newer than {truth.epoch if truth else -1}"
         if not self.leads(leader):
             return f"{leader} to lead in the epoch that it was elected for, {truth}"
         ends = {name: self.log_end(name) for name in self.replicas}
@@ -267,5 +270,5 @@ class Partition:
         return f"{', '.join(outside)} in the ISR, which is {self.isr_text()}; log ends {ends}"
 
     def isr_text(self) -> str:
-        """Return the ISR that ZooKeeper holds, as text."""
+        """Return the ISR that the metadata show, as text."""
         return ", ".join(sorted(map(str, self.isr()))) or "empty"

@@ -45,9 +45,9 @@ def end(cluster: Cluster, name: str) -> str:
 
 def _registered(cluster: Cluster, name: str) -> str:
     """Wait until a node that was cut from ZooKeeper has a connection and a registration; return its session."""
-    view = cluster.zookeeper_view
+    view = cluster.metadata
     cluster.await_(
-        lambda: cluster.fabric.connections(name, METADATA) > 0 and view.registered(name) != 0,
+        lambda: cluster.fabric.connections(name, METADATA) > 0 and view.incarnation(name) != 0,
         lambda: f"{name} is connected to ZooKeeper and registered",
     )
-    return f"{name} is registered in session 0x{view.registered(name):x}"
+    return f"{name} is registered in session 0x{view.incarnation(name):x}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from harness.ability import Ability
+from harness.ability import OF_TARGETS, Ability
 from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.docs.evidence import EVIDENCED, FOLDER, Cell, read
@@ -79,6 +79,12 @@ def nemeses() -> str:
         "On `ssh` every machine of the list must have what is needed; the reason names the one that lacks it. "
         "The simulator lacks nothing.",
         markdown.table(("faults", "need", "`local`, `docker`, `ssh`"), _host_rows()),
+        "## What a target can be asked for",
+        "A fault that asks the system itself for something needs a target that can be asked for it "
+        "(`harness/target/operator.py`): an operator's request, or metadata that show whom it is about. Where the "
+        "target lacks it, it is refused and left out in the same way, with the reason `TARGET has no move`. "
+        "So is the step `remove`, which needs `remove`; Apache Kafka has none.",
+        markdown.table(("faults", "need of the target"), _target_rows()),
         "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
         "## Evidence",
         "Each cell was played by a test (`tests/nemesis/test_every_fault.py` in the simulator, "
@@ -119,13 +125,20 @@ def _quoted(cell: Cell) -> tuple[str, str]:
 
 def _host_rows() -> list[tuple[str, ...]]:
     return [
-        (
-            ", ".join(f"`{name}`" for name, fault in NEMESES.items() if fault.needs is ability),
-            f"`{ability}`",
-            f"with {_NEEDED[ability]}" if ability in _NEEDED else YES,
-        )
+        (_needing(ability), f"`{ability}`", f"with {_NEEDED[ability]}" if ability in _NEEDED else YES)
         for ability in Ability
+        if ability not in OF_TARGETS
     ]
+
+
+def _target_rows() -> list[tuple[str, ...]]:
+    return [
+        (_needing(ability), f"`{ability}`") for ability in Ability if ability in OF_TARGETS and _needing(ability)
+    ]
+
+
+def _needing(ability: Ability) -> str:
+    return ", ".join(f"`{name}`" for name, fault in NEMESES.items() if fault.needs is ability)
 
 
 def _effect(fault: Fault) -> str:

@@ -38,10 +38,11 @@ from harness.logs.replica import ReplicaLog
 from harness.model import OpType
 from harness.packets import Packets
 from harness.run.spec import RunSpec
+from harness.target.metadata import TargetRun
 from harness.target.target import NodeSpec, Target
 from harness.target.wire import CLIENTS, METADATA, Between
 from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
-from targets.kafka_family.zookeeper.view import RealZooKeeperView
+from targets.kafka_family.zookeeper.opening import chroot_of
 
 
 class RealMachines:
@@ -289,6 +290,9 @@ def open_machines(
     def witness(event: Event) -> None:
         history.record("fabric", OpType.INFO, event)
 
+    def observe(event: Event) -> None:
+        history.record("metadata", OpType.INFO, event)
+
     with ExitStack() as made:
         made.callback(history.close)
         host = make_host(folder, power_tier=power_tier, drain=drain)
@@ -300,18 +304,20 @@ def open_machines(
         fabric = Fabric(host.bind_address, witness, target=target.name, wire=target.wire)
         made.callback(fabric.close)
         fabric.start()
-        chroot = f"/{folder.parent.name}-{folder.name}"
+        chroot = chroot_of(folder)
         own = host.start_own_zookeeper(own_servers) if own_servers else ()
         upstream, *others = [server.address for server in own] or [zookeeper]
-        zookeeper_view = RealZooKeeperView(
-            zookeeper=upstream,
-            others=others,
-            chroot=chroot,
-            target=target,
+        run = TargetRun(
+            target=target.name,
             ids=spec.draw.ids,
-            history=history,
+            folder=folder,
+            record=observe,
+            give_up=history.give_up,
+            services=(upstream, *others),
         )
-        made.callback(zookeeper_view.close)
+        metadata = target.metadata(run)
+        made.callback(metadata.close)
+        operator = target.operator(run, metadata)
         printed_lines = (
             None if target.emits_events() else PrintedLines(spec.draw.ids, host.log_text, target.printed, history)
         )
@@ -361,8 +367,9 @@ def open_machines(
         removed=spec.scenario.removed,
         history=history,
         fabric=fabric,
-        zookeeper_view=zookeeper_view,
-        zookeeper=OwnZooKeeper(host.zookeeper_host, own, zookeeper_view) if own else None,
+        metadata=metadata,
+        operator=operator,
+        zookeeper=OwnZooKeeper(host.zookeeper_host, own, metadata) if own else None,
         time=RealTime(host.require_all),
         addresses=addresses,
     )

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from harness.ability import Ability
+from harness.ability import OF_TARGETS, Ability
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
 from harness.environment.needs import needs_of
@@ -23,6 +23,7 @@ from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.target.clients import Client
+from harness.target.operator import lacking
 from harness.target.target import Target
 
 # The servers of ZooKeeper that a run needs for itself alone, for a fault that needs one of these.
@@ -72,9 +73,11 @@ class RealEnvironment:
         return self._zookeeper
 
     def lacks(self, ability: Ability) -> str:
-        """Return why the host or the target cannot do it, "" if they can; the open environment knows."""
+        """Return why the target or the host cannot do it, "" if they can; asked after `open`."""
         if self._shared is None:
             raise UsageError(f"environment {self.name}: asked for {ability}; expected open before")
+        if ability in OF_TARGETS:
+            return lacking(self._target.name, self._target.abilities, ability)
         return self._shared.lacks(ability) or why_lacking(self._target, ability)
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:

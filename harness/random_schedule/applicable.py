@@ -40,7 +40,7 @@ def why_not(
     match act:
         case Inject(name, nodes, place):
             fault = faults[name]
-            if fault.needs is not None and (reason := cluster.host.lacks(fault.needs)):
+            if fault.needs is not None and (reason := cluster.lacks(fault.needs)):
                 return reason
             if out := _why_unheard(fault, cluster):
                 return out
@@ -64,7 +64,9 @@ def why_not(
             except UsageError:
                 return "there is no such hold"
         case Remove() | Add():
-            return "the metadata answer nobody" if cluster.zookeeper is not None and cluster.zookeeper.out else ""
+            if isinstance(act, Remove) and (reason := cluster.lacks(Ability.REMOVE)):
+                return reason
+            return "ZooKeeper answers nobody" if cluster.zookeeper is not None and cluster.zookeeper.out else ""
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "there is no such rule"
@@ -152,16 +154,15 @@ def _why_no_election(cluster: Cluster) -> str:
     It does so by a reassignment of the replicas, all of which must be in the ISR: those that it has, or those that
     it is to have while another reassignment is in progress.
     """
-    controller = cluster.zookeeper_view.controller()
+    controller = cluster.metadata.controller()
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
         return f"controller {controller} is not at work"
-    if cluster.zookeeper_view.office() != cluster.zookeeper_view.registered(controller):
+    office = cluster.metadata.office()
+    if (office.member if office else 0) != cluster.metadata.incarnation(controller):
         return f"{controller} is controller in a session that is not its own any more"
     able = (name for name in cluster.named.isr() if name in cluster.ids and name not in cluster.down)
-    at_hand = {
-        name for name in able if name not in cluster.zombies and cluster.zookeeper_view.registered(str(name))
-    }
-    wanted = {str(name) for name in cluster.zookeeper_view.wanted(*cluster.named.place)}
+    at_hand = {name for name in able if name not in cluster.zombies and cluster.metadata.incarnation(str(name))}
+    wanted = {str(name) for name in cluster.operator.wanted(*cluster.named.place)}
     away = sorted(wanted - at_hand)
     return f"{', '.join(away)} down, not registered or not in the ISR" if away else ""
 
@@ -171,11 +172,11 @@ def _is_paused(cluster: Cluster, name: str) -> str:
 
 
 def _is_registered(cluster: Cluster, name: str) -> str:
-    return "" if cluster.zookeeper_view.registered(name) else f"{name} is not registered"
+    return "" if cluster.metadata.incarnation(name) else f"{name} is not registered"
 
 
 def _is_controller(cluster: Cluster, name: str) -> str:
-    return "" if cluster.zookeeper_view.controller() == name else f"{name} is not the controller"
+    return "" if cluster.metadata.controller() == name else f"{name} is not the controller"
 
 
 def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:

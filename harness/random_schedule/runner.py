@@ -168,7 +168,7 @@ class RandomPlay(Play):
         """Wait until there is a controller, all replicas are in sync, and a last record is acknowledged."""
         del without  # a node that ended by itself ends the wait
         cluster, within_s = self.cluster, self.scenario.settings.heal_within_s
-        cluster.await_(lambda: cluster.zookeeper_view.controller() is not None, lambda: "a controller", within_s)
+        cluster.await_(cluster.is_governed, lambda: "a controller", within_s)
         self._await_produced()
         self._await_all()
         self.produces.end()
@@ -268,10 +268,10 @@ class RandomPlay(Play):
             self._let_pass(QUIET_S)
         raise PreconditionError(f"{partition.place}: no record acknowledged by a cluster that seems whole")
 
-    def _holds_office_of_old(self, holder: str) -> bool:
+    def _is_of_old(self, holder: str, member: int) -> bool:
         # Also depose a controller that was ever down, even if it was elected since: one more election at the end
         # of a schedule has shown losses (returned-unseen), and known seeds rely on it.
-        return holder in self.cluster.before_down or Play._holds_office_of_old(self, holder)
+        return holder in self.cluster.before_down or Play._is_of_old(self, holder, member)
 
     def _is_whole(self) -> bool:
         return self.conditions.whole() and self.cluster.in_sync()

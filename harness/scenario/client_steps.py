@@ -1,7 +1,7 @@
 """
 Executes the steps by which somebody asks for something: reads, deletions, a topic's settings and partitions.
 
-harness/scenario/steps.py defines them. Removing partitions is asked for in the metadata, as by an operator; it may
+harness/scenario/steps.py defines them. Removing partitions is asked for as by an operator; it may
 still happen after this has waited in vain.
 """
 
@@ -21,7 +21,7 @@ from harness.target.clients import Client
 from harness.target.settings import FORMAT_SETTING, FORMAT_VERSIONS
 from harness.workload.plan import Place
 
-# The process of the history that asks there.
+# The process of the history that asks.
 OPERATOR: Final = "client-operator"
 
 
@@ -66,7 +66,7 @@ class ClientSteps:
         asked = RemovePartitions(topic=place.topic, partitions=tuple(sorted(gone)))
         cluster.record(OPERATOR, OpType.INVOKE, asked)
         try:
-            cluster.zookeeper_view.remove(place.topic, asked.partitions)
+            cluster.operator.remove(place.topic, asked.partitions)
             cluster.await_(
                 lambda: not self._from(place),
                 lambda: f"{place.topic} has {sorted(self._from(place))}; expected them to be gone",
@@ -92,4 +92,4 @@ class ClientSteps:
         return {number: of for number, of in self._assigned(place.topic).items() if number >= place.partition}
 
     def _assigned(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
-        return self._cluster.zookeeper_view.assignment(topic)
+        return self._cluster.metadata.assignment(topic)

@@ -71,12 +71,12 @@ class Conditions:
         """
         Remember the current epoch, before the next step that is not an `await` or `require`.
 
-        While the metadata answer nobody, it is the one before: nothing changes in them.
+        While no metadata are read, it is the one before: nothing changes in them.
         """
         if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
             return
         truth = self._cluster.truth()
-        self._epoch = -1 if truth is None else truth.leader_epoch
+        self._epoch = -1 if truth is None else truth.epoch
 
     def holds(self, condition: Condition) -> bool:
         """
@@ -103,9 +103,9 @@ class Conditions:
             case InSync(nodes):
                 return cluster.isr() == frozenset(nodes)
             case Controller(True, node):
-                return cluster.zookeeper_view.controller() == node
+                return cluster.metadata.controller() == node
             case Controller(_, node):
-                return cluster.zookeeper_view.controller() not in (None, node)
+                return cluster.metadata.controller() not in (None, node)
             case EpochRises():
                 return self._rises()
             case Acked(group):
@@ -131,9 +131,9 @@ class Conditions:
             case HasFormat(node, number):
                 return cluster.main.message_format(node) == number
             case Registered(node):
-                return cluster.zookeeper_view.registered(node) != 0
+                return cluster.metadata.incarnation(node) != 0
             case Gone(node):
-                return cluster.zookeeper_view.registered(node) == 0
+                return cluster.metadata.incarnation(node) == 0
             case Unseen(node):
                 return self._unseen(node)
             case Stuck(node):
@@ -218,7 +218,7 @@ class Conditions:
 
     def _rises(self) -> bool:
         truth = self._cluster.truth()
-        return truth is not None and truth.leader_epoch > self._epoch
+        return truth is not None and truth.epoch > self._epoch
 
     def _truncated(self, name: str) -> bool:
         """
@@ -237,14 +237,14 @@ class Conditions:
 
     def _heard(self, name: str) -> bool:
         truth = self._cluster.truth()
-        return truth is not None and self._cluster.heard_epoch(name) == truth.leader_epoch
+        return truth is not None and self._cluster.heard_epoch(name) == truth.epoch
 
     def _unseen(self, name: str) -> bool:
-        """Return True if a node that was down registered anew, and the controller changed nothing since."""
-        session, version = self._cluster.before_down[name]
+        """Return True if a node that was down is a member anew, and the controller changed nothing since."""
+        member, version = self._cluster.before_down[name]
         truth = self._cluster.truth()
-        back = self._cluster.zookeeper_view.registered(name) not in (0, session)
-        return back and session != 0 and truth is not None and truth.version == version
+        back = self._cluster.metadata.incarnation(name) not in (0, member)
+        return back and member != 0 and truth is not None and truth.version == version
 
     def _one_batch(self, name: str) -> bool:
         """

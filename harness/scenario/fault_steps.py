@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 
+from harness.ability import Ability
 from harness.cluster.aims import aimed
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault, heal, hit_by, inject, injected_at, undone_by
@@ -81,7 +82,7 @@ class FaultSteps:
             # Undoing another fault of the node may have undone this one too.
             if found in in_force and not found.effect.is_down and found.effect is not Effect.MOVED_AWAY:
                 attempt(found)
-        self._end_dead_sessions()
+        self._end_dead_memberships()
         for found in in_force.in_order_of_healing():  # nodes that are down, then what was moved
             if found in in_force and (found.effect.is_down or found.effect is Effect.MOVED_AWAY):
                 attempt(found)
@@ -89,6 +90,8 @@ class FaultSteps:
 
     def elect(self, place: Place, name: str) -> None:
         """Have a replica lead a partition, if the controller can; a refusal is in the history."""
+        if self.cluster.lacks(Ability.ELECT):
+            return
         with self.cluster.naming(place), suppress(PreconditionError):
             self.inject(self._fault_of(Effect.LEADER_MOVED), [name])
 
@@ -114,10 +117,12 @@ class FaultSteps:
         injection = Injection(name=f"heal-{found.fault}", nodes=(found.node,), **nature.as_fields())
         self._record(injection, lambda: heal(self.cluster, self.faults, found))
 
-    def _end_dead_sessions(self) -> None:
-        """End the sessions of all nodes that are down, so that the controller sees it without the timeout."""
+    def _end_dead_memberships(self) -> None:
+        """End the membership of all nodes that are down, so that the system sees it without its timeout."""
+        if self.cluster.lacks(Ability.EXPIRE):
+            return
         for name in sorted(self.cluster.down):
-            if self.cluster.zookeeper_view.registered(name):
+            if self.cluster.metadata.incarnation(name):
                 self.inject(self._fault_of(Effect.SESSION_ENDED), [name])
 
     def _fault_of(self, effect: Effect) -> Fault:

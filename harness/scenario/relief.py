@@ -32,7 +32,7 @@ def await_relieved(
 
     def due() -> list[tuple[Partition, int]]:
         led = ((each, each.truth()) for each in cluster.partitions if each.successor())
-        epochs = [(each, truth.leader_epoch) for each, truth in led if truth is not None]
+        epochs = [(each, truth.epoch) for each, truth in led if truth is not None]
         return [(each, epoch) for each, epoch in epochs if (each.place, epoch) not in relieved]
 
     found: list[tuple[Partition, int]] = []

@@ -164,11 +164,12 @@ class Play:
             raise UsageError(f"churner {names}: not by this client; expected the client raw, or host sim")
         controller = self.scenario.nodes[0]
         cluster.start(controller)
-        cluster.await_(
-            lambda: cluster.zookeeper_view.controller() == controller, lambda: f"controller is {controller}"
-        )
+        if not cluster.lacks(Ability.CONTROLLER):
+            cluster.await_(
+                lambda: cluster.metadata.controller() == controller, lambda: f"controller is {controller}"
+            )
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
-        cluster.zookeeper_view.watch([partition.place for partition in cluster.watched])
+        cluster.metadata.watch([partition.place for partition in cluster.watched])
         for topic, assignments in self._topics().items():
             self.client.create_topic(topic, *assignments)
         self._await(Leads(self.scenario.replicas[0]))
@@ -264,7 +265,7 @@ class Play:
 
     def _is_settled(self) -> bool:
         """Return True if there is a controller, and every partition has its leader at work and its ISR whole."""
-        return self.cluster.zookeeper_view.controller() is not None and all(map(_is_led, self.cluster.partitions))
+        return self.cluster.is_governed() and all(map(_is_led, self.cluster.partitions))
 
     # --- the end ---------------------------------------------------------------------------------------------
     def _heal(self) -> None:
@@ -293,17 +294,18 @@ class Play:
         self._miss_the_gone()
 
     def _free_office(self) -> None:
-        """Depose a controller whose previous session still holds the office: that session may last long."""
-        view = self.cluster.zookeeper_view
-        holder = view.controller()
-        if holder is not None and self._holds_office_of_old(holder):
-            with suppress(PreconditionError):  # the session has just ended by itself
-                view.depose()
+        """Depose a controller that took the office in an older membership, which may last long."""
+        cluster = self.cluster
+        if cluster.lacks(Ability.DEPOSE):
+            return
+        office = cluster.metadata.office()
+        if office is not None and office.node is not None and self._is_of_old(office.node, office.member):
+            with suppress(PreconditionError):  # that membership has just ended by itself
+                cluster.operator.depose()
 
-    def _holds_office_of_old(self, holder: str) -> bool:
-        """Return True if the office is held by another session than the one of the controller's registration."""
-        view = self.cluster.zookeeper_view
-        return view.office() not in (0, view.registered(holder))
+    def _is_of_old(self, holder: str, member: int) -> bool:
+        """Return True if the controller took its office in another membership than the one that it has."""
+        return member not in (0, self.cluster.metadata.incarnation(holder))
 
     def _await_whole(self, without: Collection[str]) -> None:
         """

@@ -1,15 +1,17 @@
-"""The interface of a target: how its nodes are launched, and where ZooKeeper holds its state."""
+"""The interface of a target: how its nodes are launched, and who knows and asks for what."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from harness.events import MetadataState
+from harness.ability import Ability
 from harness.launch import Address, Launch, Place
 from harness.target.clients import TargetClients
 from harness.target.logs import Logs
+from harness.target.metadata import Metadata, TargetRun
+from harness.target.operator import Operator
 from harness.target.settings import Settings
 from harness.target.wire import Wire
 from harness.target.words import Lacks, Means
@@ -30,27 +32,6 @@ IDEMPOTENCE: Final = "idempotence"
 # A rule of such targets too: the name, such as kafka:2.1.1, by which a scenario's file names this release alone;
 # the part before the colon names all releases of the system.
 NAMED: Final = "named"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionTruth:
-    """A partition's state in ZooKeeper, with broker ids; leader -1 is no leader."""
-
-    leader: int
-    leader_epoch: int
-    isr: tuple[int, ...]
-    version: int
-
-    def event(self, topic: str, partition: int, name_of: Callable[[int], str | None]) -> MetadataState:
-        """Return the state as the history records it, with node names."""
-        return MetadataState(
-            topic=topic,
-            partition=partition,
-            leader=name_of(self.leader),
-            epoch=self.leader_epoch,
-            isr=tuple(map(name_of, self.isr)),
-            version=self.version,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,21 +76,6 @@ class NodeSpec:
     shows_clocks: bool = False
 
 
-class ZooKeeperPort(Protocol):
-    """ZooKeeper below the cluster's chroot, for writes that only an operator makes."""
-
-    def read(self, path: str) -> bytes | None:
-        """Return a znode's data, None if there is no such znode."""
-
-    def update(self, path: str, change: Callable[[bytes | None], bytes]) -> None:
-        """
-        Write what `change` makes of a znode's data, None if there is no such znode.
-
-        What was written meanwhile is not written over: then it is read, and changed, once more. The znode and its
-        parents are created if they do not exist.
-        """
-
-
 class Target(Protocol):
     """
     A system under test. A new one is one module below targets/ and one line in `TARGETS`.
@@ -117,6 +83,9 @@ class Target(Protocol):
     Attributes:
         wire: how its connections are read; None: they are not, and no rule can name a message of it.
         words: what stands for each word of harness/target/words.py, or why nothing does.
+
+    Attributes:
+        abilities: what an operator can ask of it, and what its metadata show, of harness.ability.OF_TARGETS.
     """
 
     name: str
@@ -130,6 +99,8 @@ class Target(Protocol):
     @property
     def logs(self) -> Logs:
         """What reads the logs of its nodes."""
+
+    abilities: frozenset[Ability]
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""
@@ -148,46 +119,11 @@ class Target(Protocol):
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """Return how to start a node."""
 
-    def registration_path(self, broker_id: int) -> str:
-        """Return the path of a broker's ephemeral znode, below the chroot."""
+    def metadata(self, run: TargetRun) -> Metadata:
+        """Open the metadata of a run; raise PreconditionError if they cannot be read."""
 
-    def controller_path(self) -> str:
-        """Return the path of the controller's ephemeral znode, below the chroot."""
-
-    def controller_id(self, data: bytes) -> int:
-        """Return the broker id in the data of the controller's znode."""
-
-    def partition_path(self, topic: str, partition: int) -> str:
-        """Return the path of the znode with a partition's leader and ISR, below the chroot."""
-
-    def topic_path(self, topic: str) -> str:
-        """Return the path of the znode with a topic's assignment, below the chroot."""
-
-    def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
-        """Return the broker ids of each partition in the data of a topic's znode."""
-
-    def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
-        """Return the partition's state in the data of its znode."""
-
-    def elections_path(self) -> str:
-        """Return the path of the znode at which a request for an election stands until a controller takes it."""
-
-    def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
-        """Ask the controller to elect an ISR member although no node failed; return what was asked."""
-
-    def move(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
-        """Ask the controller to move a partition to these replicas; return what was asked."""
-
-    def remove(self, zookeeper: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
-        """
-        Ask the controller to take these partitions, its highest, out of a topic; return what was asked.
-
-        Raises:
-            UsageError: the target cannot remove partitions.
-        """
-
-    def wanted(self, zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
-        """Return the replicas that a partition is to have: those asked for last, else those that it has."""
+    def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
+        """Return who can be asked for what is in `abilities`, in a run with these metadata."""
 
     def emits_events(self) -> bool:
         """Return True if its nodes send events to the collector; if not, the wire and printed lines are used."""

@@ -12,8 +12,10 @@ from harness.launch import Address, Launch
 from harness.model import UsageError
 from harness.registry import pick
 from harness.scenario.variant import present_name
+from harness.target.metadata import Metadata, TargetRun
+from harness.target.operator import Operator
 from harness.target.settings import MessageFormat, Settings
-from harness.target.target import NodeSpec, PartitionTruth, Printed, ZooKeeperPort
+from harness.target.target import NodeSpec, Printed
 from harness.target.wire import Wire
 from harness.target.words import Lacks, Means
 from targets.broker.config import SECRET_VARIABLE
@@ -26,6 +28,8 @@ from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
+from targets.kafka_family.zookeeper.layout import ABILITIES, Port, StateNode
+from targets.kafka_family.zookeeper.opening import open_view, operator_of
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
@@ -73,6 +77,7 @@ class BrokerTarget:
     logs = LOGS
     wire: Wire | None = KafkaWire(_asks_first, commands=False)
     words: Mapping[str, Means | Lacks] = WORDS
+    abilities = ABILITIES
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """The ladder of targets/broker/core/rules.py."""
@@ -117,6 +122,33 @@ class BrokerTarget:
         files = {"broker.json": json.dumps(config, indent=1)}
         return Launch(argv=argv, files=files, env={SECRET_VARIABLE: spec.secret})
 
+    def metadata(self, run: TargetRun) -> Metadata:
+        """What stands in ZooKeeper (Kafka Replication V3, Paths)."""
+        return open_view(run, LAYOUT)
+
+    def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
+        """The same view of ZooKeeper: requests stand there too."""
+        del run
+        return operator_of(metadata)
+
+    def emits_events(self) -> bool:
+        """Return True."""
+        return True
+
+    def printed(self, line: str) -> Printed | None:
+        """Return None: this broker emits events."""
+        del line
+        return None
+
+    def clocks(self, line: str) -> tuple[int, int] | None:
+        """Return what targets/broker/serving.py prints of its clocks."""
+        found = _CLOCKS.search(line)
+        return None if found is None else (int(found["wall"]), int(found["monotonic"]))
+
+
+class BrokerLayout:
+    """This broker's state in ZooKeeper; see targets/kafka_family/zookeeper/layout.py for every call."""
+
     def registration_path(self, broker_id: int) -> str:
         """V3, Paths 2."""
         return zookeeper.broker_path(broker_id)
@@ -141,17 +173,17 @@ class BrokerTarget:
         """V3, Paths 3: partition -> replicas."""
         return assignments.decode_assignment(data)
 
-    def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
+    def partition_state(self, data: bytes, version: int) -> StateNode:
         """V3, Paths 4: leader epoch, leader and ISR."""
         node = zookeeper.ZkNode(data=data, version=version, owner=0, czxid=0)
         state = zookeeper.decode_state(node)
-        return PartitionTruth(leader=state.leader, leader_epoch=state.leader_epoch, isr=state.isr, version=version)
+        return StateNode(leader=state.leader, leader_epoch=state.leader_epoch, isr=state.isr, version=version)
 
     def elections_path(self) -> str:
         """Return where `elect` writes its request."""
         return zookeeper.ELECTIONS
 
-    def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
+    def elect(self, port: Port, topic: str, partition: int, broker_id: int) -> str:
         """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}
 
@@ -161,19 +193,19 @@ class BrokerTarget:
         port.update(zookeeper.ELECTIONS, only)
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
-    def move(self, port: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+    def move(self, port: Port, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
         """Write what is wanted where the controller reads it, beside what it has not taken yet."""
         moves = {TopicPartition(topic, partition): tuple(broker_ids)}
         port.update(zookeeper.ELECTIONS, wishes.Wishes(moves=moves).beside)
         return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
 
-    def remove(self, port: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
+    def remove(self, port: Port, topic: str, partitions: Sequence[int]) -> str:
         """Write what is to go where the controller reads it, beside what it has not taken yet."""
         removals = tuple(TopicPartition(topic, partition) for partition in partitions)
         port.update(zookeeper.ELECTIONS, wishes.Wishes(removals=removals).beside)
         return f"removal of {', '.join(map(str, removals))} asked for at {zookeeper.ELECTIONS}"
 
-    def wanted(self, port: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+    def wanted(self, port: Port, topic: str, partition: int) -> tuple[int, ...]:
         """Look at what the controller has not taken yet, then at the topic's node."""
         asked = wishes.decode_wishes(port.read(zookeeper.ELECTIONS)).moves
         if (found := asked.get(TopicPartition(topic, partition))) is not None:
@@ -185,19 +217,8 @@ class BrokerTarget:
         move = has.moves.get(partition)
         return has.replicas.get(partition, ()) if move is None else move.target
 
-    def emits_events(self) -> bool:
-        """Return True."""
-        return True
 
-    def printed(self, line: str) -> Printed | None:
-        """Return None: this broker emits events."""
-        del line
-        return None
-
-    def clocks(self, line: str) -> tuple[int, int] | None:
-        """Return what targets/broker/serving.py prints of its clocks."""
-        found = _CLOCKS.search(line)
-        return None if found is None else (int(found["wall"]), int(found["monotonic"]))
+LAYOUT: Final = BrokerLayout()
 
 
 def settings_of(settings: Settings) -> dict[str, int | bool]:

@@ -1,6 +1,8 @@
 """
 Elections without a failure, and ZooKeeper's state, by Kafka's own paths; the same from 0.10.2 to 3.9.
 
+The module is a `Layout` of targets/kafka_family/zookeeper/layout.py.
+
 A leader is elected as an operator would do it: first reorder the replicas, which needs all of them in the ISR and
 raises the epoch, then elect the preferred replica, which raises it again; the ISR stays whole.
 
@@ -15,17 +17,27 @@ from typing import Any, Final
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.model import PreconditionError, TargetError
-from harness.target.target import PartitionTruth, ZooKeeperPort
+from harness.model import PreconditionError, TargetError, UsageError
+from targets.kafka_family.zookeeper.layout import Port, StateNode
 
 CONTROLLER: Final = "/controller"
 REASSIGN: Final = "/admin/reassign_partitions"
 PREFERRED: Final = "/admin/preferred_replica_election"
 
 
-def broker_path(broker_id: int) -> str:
+def registration_path(broker_id: int) -> str:
     """Return the path of a broker's ephemeral node."""
     return f"/brokers/ids/{broker_id}"
+
+
+def controller_path() -> str:
+    """Return the path of the controller's node."""
+    return CONTROLLER
+
+
+def elections_path() -> str:
+    """Return where the election of the preferred replica is asked for."""
+    return PREFERRED
 
 
 def topic_path(topic: str) -> str:
@@ -33,7 +45,7 @@ def topic_path(topic: str) -> str:
     return f"/brokers/topics/{topic}"
 
 
-def state_path(topic: str, partition: int) -> str:
+def partition_path(topic: str, partition: int) -> str:
     """Return the path of a partition's leader and ISR."""
     return f"{topic_path(topic)}/partitions/{partition}/state"
 
@@ -49,10 +61,10 @@ def assignment(data: bytes) -> Mapping[int, tuple[int, ...]]:
     return {int(partition): tuple(replicas) for partition, replicas in found.items()}
 
 
-def partition_truth(data: bytes, version: int) -> PartitionTruth:
+def partition_state(data: bytes, version: int) -> StateNode:
     """Read a partition's node; version is the node's own."""
     state = _json("a partition's state", data)
-    return PartitionTruth(
+    return StateNode(
         leader=int(state["leader"]),
         leader_epoch=int(state["leader_epoch"]),
         isr=tuple(int(member) for member in state["isr"]),
@@ -60,7 +72,7 @@ def partition_truth(data: bytes, version: int) -> PartitionTruth:
     )
 
 
-def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
+def elect(zookeeper: Port, topic: str, partition: int, broker_id: int) -> str:
     """
     Elect a member of the ISR without a failure; return when the controller has accepted the request.
 
@@ -68,19 +80,19 @@ def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) 
         PreconditionError: it leads already or is not in the ISR; or the replicas must be reordered and one is
             not in the ISR; or the controller does not accept a request in time.
     """
-    assigned, truth = _assigned(zookeeper, topic, partition), _truth(zookeeper, topic, partition)
+    assigned, state = _assigned(zookeeper, topic, partition), _state(zookeeper, topic, partition)
     where = f"elect {broker_id} for {topic}-{partition}"
-    if truth.leader == broker_id or broker_id not in truth.isr:
+    if state.leader == broker_id or broker_id not in state.isr:
         raise PreconditionError(
-            f"{where}: leader {truth.leader}, ISR {list(truth.isr)}; expected it in the ISR, and another leader"
+            f"{where}: leader {state.leader}, ISR {list(state.isr)}; expected it in the ISR, and another leader"
         )
     place = {"topic": topic, "partition": partition}
     order = [broker_id, *(replica for replica in assigned if replica != broker_id)]
     asked = ""
     if order != assigned:
-        if set(assigned) - set(truth.isr):
+        if set(assigned) - set(state.isr):
             raise PreconditionError(
-                f"{where}: ISR {list(truth.isr)} of replicas {assigned}; expected all of them in it, "
+                f"{where}: ISR {list(state.isr)} of replicas {assigned}; expected all of them in it, "
                 "or the order would not be changed"
             )
         _ask(zookeeper, REASSIGN, {**place, "replicas": order}, where)
@@ -91,7 +103,7 @@ def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) 
     return f"{asked}preferred replica {broker_id} asked for"
 
 
-def move(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
+def move(zookeeper: Port, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
     """
     Ask the controller to move a partition to these replicas, once it has ended the move before.
 
@@ -109,7 +121,16 @@ def move(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Seque
     return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {REASSIGN}"
 
 
-def wanted(zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
+def remove(zookeeper: Port, topic: str, partitions: Sequence[int]) -> str:
+    """Refuse: V3's PartitionRemove path was never built."""
+    del zookeeper
+    raise UsageError(
+        f"remove partitions {list(partitions)} of {topic}: no release of Apache Kafka can remove partitions; "
+        "expected the target broker"
+    )
+
+
+def wanted(zookeeper: Port, topic: str, partition: int) -> tuple[int, ...]:
     """Return the replicas that a partition is to have: those of a move that is not over, else those it has."""
     asked = zookeeper.read(REASSIGN)
     # It stands there until the move is over; the topic's node has both sets of replicas meanwhile.
@@ -119,7 +140,7 @@ def wanted(zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, .
     return tuple(_assigned(zookeeper, topic, partition))
 
 
-def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
+def _ask(zookeeper: Port, path: str, about: dict[str, Any], where: str) -> None:
     """Write a request for the controller, and wait until the controller removes it because it is done."""
     _write(zookeeper, path, about, where)
     if not until(lambda: zookeeper.read(path) is None, limits.CONDITION_WAIT_S_MAX):
@@ -128,7 +149,7 @@ def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str)
         )
 
 
-def _write(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
+def _write(zookeeper: Port, path: str, about: dict[str, Any], where: str) -> None:
     """Write a request where none may stand: the controller takes a node whole, and would forget another's."""
 
     def anew(there: bytes | None) -> bytes:
@@ -141,17 +162,17 @@ def _write(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: st
     zookeeper.update(path, anew)
 
 
-def _assigned(zookeeper: ZooKeeperPort, topic: str, partition: int) -> list[int]:
+def _assigned(zookeeper: Port, topic: str, partition: int) -> list[int]:
     path = topic_path(topic)
     found: Sequence[int] = _json(path, _there(zookeeper, path))["partitions"][str(partition)]
     return list(found)
 
 
-def _truth(zookeeper: ZooKeeperPort, topic: str, partition: int) -> PartitionTruth:
-    return partition_truth(_there(zookeeper, state_path(topic, partition)), version=-1)
+def _state(zookeeper: Port, topic: str, partition: int) -> StateNode:
+    return partition_state(_there(zookeeper, partition_path(topic, partition)), version=-1)
 
 
-def _there(zookeeper: ZooKeeperPort, path: str) -> bytes:
+def _there(zookeeper: Port, path: str) -> bytes:
     data = zookeeper.read(path)
     if data is None:
         raise PreconditionError(f"{path}: no such node in ZooKeeper; expected the topic to be made")

@@ -12,10 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from harness.ability import Ability
 from harness.java import Java, find_java
 from harness.launch import Launch, Runtime
 from harness.model import UsageError
 from harness.registry import pick
+from harness.target.metadata import Metadata, TargetRun
+from harness.target.operator import Operator
 from harness.target.target import (
     DELETES,
     IDEMPOTENCE,
@@ -25,9 +28,7 @@ from harness.target.target import (
     OLD_REGISTRATION,
     REFUSED,
     NodeSpec,
-    PartitionTruth,
     Printed,
-    ZooKeeperPort,
 )
 from harness.target.wire import Wire
 from harness.target.words import Lacks, Means
@@ -39,6 +40,8 @@ from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
+from targets.kafka_family.zookeeper.layout import ABILITIES
+from targets.kafka_family.zookeeper.opening import open_view, operator_of
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
@@ -76,6 +79,8 @@ class KafkaTarget:
     logs = LOGS
     wire: Wire | None = KafkaWire(_asks_first, commands=True)
     words: Mapping[str, Means | Lacks] = WORDS
+    # V3's PartitionRemove path was never built.
+    abilities = ABILITIES - {Ability.REMOVE}
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""
@@ -107,57 +112,14 @@ class KafkaTarget:
             library=library,
         )
 
-    def registration_path(self, broker_id: int) -> str:
-        """Return the path of a broker's registration."""
-        return elections.broker_path(broker_id)
+    def metadata(self, run: TargetRun) -> Metadata:
+        """Return what stands in ZooKeeper."""
+        return open_view(run, elections)
 
-    def controller_path(self) -> str:
-        """Return the path of the controller's node."""
-        return elections.CONTROLLER
-
-    def controller_id(self, data: bytes) -> int:
-        """Read the controller's node."""
-        return elections.controller_id(data)
-
-    def partition_path(self, topic: str, partition: int) -> str:
-        """Return the path of a partition's leader and ISR."""
-        return elections.state_path(topic, partition)
-
-    def topic_path(self, topic: str) -> str:
-        """Return the path of a topic's assignment."""
-        return elections.topic_path(topic)
-
-    def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
-        """Read a topic's node."""
-        return elections.assignment(data)
-
-    def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
-        """Read a partition's node."""
-        return elections.partition_truth(data, version)
-
-    def elections_path(self) -> str:
-        """Return where the election of the preferred replica is asked for."""
-        return elections.PREFERRED
-
-    def move(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
-        """Write the reassignment where the controller reads it."""
-        return elections.move(zookeeper, topic, partition, broker_ids)
-
-    def remove(self, zookeeper: ZooKeeperPort, topic: str, partitions: Sequence[int]) -> str:
-        """Refuse: V3's PartitionRemove path was never built."""
-        del zookeeper
-        raise UsageError(
-            f"remove partitions {list(partitions)} of {topic}: no release of Apache Kafka can remove "
-            "partitions; expected the target broker"
-        )
-
-    def wanted(self, zookeeper: ZooKeeperPort, topic: str, partition: int) -> tuple[int, ...]:
-        """Look at the reassignment that is not done, then at the topic's node."""
-        return elections.wanted(zookeeper, topic, partition)
-
-    def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
-        """Reorder the replicas, then elect the preferred one."""
-        return elections.elect(zookeeper, topic, partition, broker_id)
+    def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
+        """Return the same view of ZooKeeper: requests stand there too."""
+        del run
+        return operator_of(metadata)
 
     def emits_events(self) -> bool:
         """Return False."""

@@ -27,11 +27,12 @@ from harness.random_schedule.upgrades import OLDEST
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.target.clients import Client
+from harness.target.operator import lacking
 from harness.target.settings import MessageFormat
 from harness.target.target import Target
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
-from targets.broker_target.target import BrokerTarget, settings_of
+from targets.broker_target.target import LAYOUT, BrokerTarget, settings_of
 from targets.simulator.administrator import Administrator
 from targets.simulator.alterer import Alterer
 from targets.simulator.client import SimClient
@@ -96,9 +97,8 @@ class SimEnvironment:
         """Start nothing: each world has a ZooKeeper of its own."""
 
     def lacks(self, ability: Ability) -> str:
-        """Return "": simulated machines can do everything."""
-        del ability
-        return ""
+        """Return what the target lacks: simulated machines can do everything."""
+        return lacking(self._target.name, self._target.abilities, ability)
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Create a world; no node runs yet."""
@@ -211,6 +211,7 @@ def _line(event: Event) -> str:
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
+    view = SimZooKeeperView(world, LAYOUT)
     cluster = Cluster(
         host=SimMachines(world, spec.scenario.stores),
         target=target,
@@ -225,7 +226,8 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         removed=spec.scenario.removed,
         history=history,
         fabric=world.links,
-        zookeeper_view=SimZooKeeperView(world, target),
+        metadata=view,
+        operator=view,
         zookeeper=SimZooKeeperServers(world),
         time=SimTime(world),
     )

@@ -17,7 +17,7 @@ from harness.launch import Address
 from harness.target.wire import METADATA, Between, Word
 from targets.broker.coordination.client import Coordination
 from targets.broker.core.events import Event, ZkAnswered, ZkSession
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.kafka_family.zookeeper.sessions import close_session
 
 NODE = "A"

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -87,18 +87,18 @@ def test_registration_by_hand_with_another_brokers_address_costs_that_broker_not
 ) -> None:
     """The INIT for 8 came to A, which deleted its replicas; once it started again they were gone everywhere."""
     sent = make_topic(cluster, client, "by-hand", "A", "B", count=COUNT)
-    view = cluster.zookeeper_view
+    view: Any = cluster.metadata  # of ZooKeeper, whose operator it is
     copied = view.read(broker_path(IDS["A"]))
     assert copied is not None
     # A program's own session: what no session owns is no broker.
-    view._client.create(EIGHT, copied, ephemeral=True)  # type: ignore[attr-defined]
+    view._client.create(EIGHT, copied, ephemeral=True)
     view.depose()  # the next controller tells every broker all that it is to have
     cluster.await_(
         lambda: bool(named(cluster, "A", EIGHT)), lambda: "A is asked in place of broker 8, and says so"
     )
     assert named(cluster, "A", EIGHT)[0].startswith("it leads to broker 1; expected the address of broker 8: ")
     assert [COUNT, COUNT] == [cluster.host.log_end(name, "by-hand", 0) for name in ("A", "B")]
-    view._delete(EIGHT)  # type: ignore[attr-defined]
+    view._delete(EIGHT)
     assert list(enumerate(sent)) == client.read_all("by-hand", 0)
     assert [COUNT] == client.produce("by-hand", 0, "n", ["n"], acks=-1)
 
@@ -125,7 +125,7 @@ def test_fourth_broker_whose_configuration_was_copied_ends_in_one_line(
     assert 1 == ended.returncode, ended.stderr
     assert f" ended: broker id 8: its address {address} {ITS_ADDRESS.format(1)}" in ended.stderr.splitlines()[-1]
     assert "Traceback" not in ended.stderr
-    assert cluster.zookeeper_view.read(EIGHT) is None  # type: ignore[attr-defined]
+    assert cluster.metadata.read(EIGHT) is None  # type: ignore[attr-defined]
     assert list(enumerate(sent)) == client.read_all("copied", 0)
 
 

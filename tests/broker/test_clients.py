@@ -56,18 +56,17 @@ def config(cluster: Cluster, **more: object) -> dict[str, object]:
 def made(cluster: Cluster, client: LibrdkafkaClient, *nodes: str) -> str:
     """Create a topic on these nodes; wait until all are in sync and the leader has reported its leadership."""
     topic = f"topic-{next(_topics)}"
-    ids = [IDS[name] for name in nodes]
-    client.create_topic(topic, ids)
+    client.create_topic(topic, [IDS[name] for name in nodes])
     cluster.await_(
-        lambda: topic in _led and _isr(cluster, topic) == set(ids),
-        lambda: f"{topic} led and in sync on {nodes}, not {cluster.zookeeper_view.truth(topic, 0)}",
+        lambda: topic in _led and _isr(cluster, topic) == set(nodes),
+        lambda: f"{topic} led and in sync on {nodes}, not {cluster.metadata.truth(topic, 0)}",
     )
     return topic
 
 
-def _isr(cluster: Cluster, topic: str) -> set[int]:
-    truth = cluster.zookeeper_view.truth(topic, 0)
-    return set() if truth is None else set(truth.isr)
+def _isr(cluster: Cluster, topic: str) -> set[str | None]:
+    truth = cluster.metadata.truth(topic, 0)
+    return set() if truth is None else set(truth.in_sync)
 
 
 def log_of(cluster: Cluster, name: str, topic: str) -> ReplicaLog:
@@ -136,17 +135,17 @@ def test_topic_that_was_written_into_zookeeper_is_served_and_gets_a_mark_where_t
     """Old tools create topics in that way; the mark tells the topic from the next one of its name."""
     topic = f"topic-{next(_topics)}"
     path = topic_path(topic)
-    cluster.zookeeper_view.update(path, lambda _: encode_assignment({0: (IDS["B"], IDS["C"])}))
+    cluster.metadata.update(path, lambda _: encode_assignment({0: (IDS["B"], IDS["C"])}))
     in_sync = {IDS["B"], IDS["C"]}
     cluster.await_(
         lambda: topic in _led and _isr(cluster, topic) == in_sync, lambda: f"{topic} led and in sync on B and C"
     )
     assert list(range(5)) == client.produce(topic, 0, "m1", values(5), acks=-1)
     assert list(enumerate(values(5))) == client.read_all(topic, 0)
-    mark = decode_topic(cluster.zookeeper_view.read(path) or b"").made
+    mark = decode_topic(cluster.metadata.read(path) or b"").made
     assert bool(mark) == PROTOCOLS[cluster.protocol].topic_identity
     if mark:
-        assert b"" == cluster.zookeeper_view.read(made_path(topic, mark))
+        assert b"" == cluster.metadata.read(made_path(topic, mark))
 
 
 def test_deleted_topic_leaves_no_directory_and_no_metadata(cluster: Cluster, client: LibrdkafkaClient) -> None:
@@ -212,7 +211,7 @@ def test_client_that_places_nothing_gets_partitions_that_lead_on_different_broke
     asked = admin.create_topics([NewTopic(topic, num_partitions=3, replication_factor=2)])
     asked[topic].result(timeout=limits.CLIENT_OPERATION_S_MAX)
     cluster.await_(
-        lambda: all(cluster.zookeeper_view.truth(topic, number) for number in range(3)), lambda: "three partitions"
+        lambda: all(cluster.metadata.truth(topic, number) for number in range(3)), lambda: "three partitions"
     )
     metadata = admin.list_topics(topic, timeout=limits.CLIENT_OPERATION_S_MAX)
     partitions = metadata.topics[topic].partitions
@@ -277,16 +276,16 @@ def test_connected_client_finds_the_new_leader_when_leadership_moves(
     producer = Producer(config(cluster, acks="all"))
     producer.produce(topic, b"before", partition=0, on_delivery=delivered)
     assert 0 == producer.flush(limits.CLIENT_OPERATION_S_MAX)
-    cluster.zookeeper_view.expire("B")
+    cluster.operator.expire("B")
     cluster.await_(
-        lambda: (truth := cluster.zookeeper_view.truth(topic, 0)) is not None and truth.leader == IDS["C"],
-        lambda: f"{topic} led by C, not {cluster.zookeeper_view.truth(topic, 0)}",
+        lambda: (truth := cluster.metadata.truth(topic, 0)) is not None and truth.leader == "C",
+        lambda: f"{topic} led by C, not {cluster.metadata.truth(topic, 0)}",
     )
     producer.produce(topic, b"after", partition=0, on_delivery=delivered)
     assert 0 == producer.flush(limits.CLIENT_OPERATION_S_MAX)
     assert [0, 1] == offsets
     cluster.await_(
-        lambda: _isr(cluster, topic) == {IDS["B"], IDS["C"]},
+        lambda: _isr(cluster, topic) == {"B", "C"},
         lambda: "B back in the ISR",
     )
     assert [(0, "before"), (1, "after")] == client.read_all(topic, 0)

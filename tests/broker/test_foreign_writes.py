@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -22,7 +22,7 @@ from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.launch import Address
 from targets.broker.core.zookeeper import CONTROLLER
-from targets.broker_target import target as broker_target
+from targets.broker_target.target import target as broker_target
 from tests.clusters import admin_of, await_leaders, bootstrap, leaders, running
 from tests.kept import keep
 from tests.simulator.foreign import EDITS, NODES, Found
@@ -119,7 +119,7 @@ def writes_a_new_topic(cluster: Cluster) -> str:
 
 @pytest.mark.parametrize(("node", "edit", "moment"), keep(CELLS, *KEPT))
 def test_new_topic_is_writable_after_a_foreign_write(cluster: Cluster, node: str, edit: str, moment: str) -> None:
-    view = cluster.zookeeper_view
+    view: Any = cluster.metadata
     admin = admin_of(cluster)
     admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result(timeout=limits.CLIENT_OPERATION_S_MAX)
     await_leaders(cluster, TOPIC)

@@ -26,7 +26,7 @@ def lead(cluster: Cluster, name: str) -> None:
     def asked() -> bool:
         if cluster.leader() != name:
             with suppress(PreconditionError):
-                cluster.zookeeper_view.elect(TOPIC, PARTITION, name)
+                cluster.operator.elect(TOPIC, PARTITION, name)
         return leads(cluster, name)
 
     cluster.await_(asked, lambda: f"{name} leads, not {cluster.leader()}")
@@ -34,8 +34,8 @@ def lead(cluster: Cluster, name: str) -> None:
 
 def leads(cluster: Cluster, name: str) -> bool:
     """Return whether ZooKeeper and the node itself both report this leadership."""
-    truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
-    return truth is not None and truth.leader == IDS[name] and cluster.reported_epoch(name) == truth.leader_epoch
+    truth = cluster.metadata.truth(TOPIC, PARTITION)
+    return truth is not None and truth.leader == name and cluster.reported_epoch(name) == truth.epoch
 
 
 def questions(cluster: Cluster, follower: str, leader: str) -> set[int]:
@@ -69,7 +69,7 @@ def test_two_releases_follow_each_other_in_the_older_ones_versions_and_hold_the_
     tmp_path: Path, zookeeper: Address, a: str, b: str, spoken: int | None
 ) -> None:
     with running(tmp_path / "run", zookeeper, a, IDS, replicas=("A", "B"), releases={"B": b}) as cluster:
-        cluster.zookeeper_view.watch([(TOPIC, PARTITION)])
+        cluster.metadata.watch([(TOPIC, PARTITION)])
         client = RawClient(history=cluster.history, bootstrap=cluster.clients_addresses)
         client.create_topic(TOPIC, [IDS["A"], IDS["B"]])
         sent: list[str] = []

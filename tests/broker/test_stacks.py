@@ -161,7 +161,7 @@ def test_reader_and_writer_go_on_when_the_leader_dies_and_comes_back(brokers: St
     with stack.reader(place) as reading:
         assert list(range(5)) == [record[2] for record in reading.take(5)]
         cluster.take_down(name, cluster.host.kill)
-        cluster.zookeeper_view.expire(name)
+        cluster.operator.expire(name)
         cluster.await_(lambda: stands()[0] not in (-1, first), lambda: f"another leader, not {stands()}")
         assert list(range(5, 10)) == stack.produce(place, values(6, 5), acks=-1, codec="none")
         assert list(range(5, 10)) == [record[2] for record in reading.take(5)]

@@ -15,12 +15,12 @@ def begin(cluster: FakeCluster, node: str, effect: Effect) -> None:
 
 def test_client_reaches_the_leader_first_since_it_knows_first(cluster: FakeCluster) -> None:
     assert ["127.0.0.1:2", "127.0.0.1:3", "127.0.0.1:1"] == cluster.clients_addresses()
-    cluster.state = replace(cluster.state, leader=1)
+    cluster.state = replace(cluster.state, leader="A")
     assert ["127.0.0.1:1", "127.0.0.1:3", "127.0.0.1:2"] == cluster.clients_addresses()
 
 
 def test_client_reaches_all_that_run_while_nobody_leads(cluster: FakeCluster) -> None:
-    cluster.state = replace(cluster.state, leader=-1)
+    cluster.state = replace(cluster.state, leader=None)
     begin(cluster, "B", Effect.DOWN)
     assert ["127.0.0.1:3", "127.0.0.1:1"] == cluster.clients_addresses()
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pytest
 
 from harness.cluster.cluster import Cluster, RunCancelled
-from harness.environment import machines
 from harness.environment.machines import open_machines
 from harness.environment.real_time import RealTime
 from harness.events import Done
@@ -21,6 +20,7 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run
 from harness.scenario.variant import Variant
+from harness.target.metadata import TargetRun
 from targets.broker_target.target import TARGET
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
@@ -67,13 +67,27 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
         partition=0,
         history=history,
         fabric=part,
-        zookeeper_view=part,
+        metadata=part,
+        operator=part,
         time=RealTime(),
     )
 
 
 class Telling:
-    """A target whose nodes send events."""
+    """A target whose nodes send events, and whose metadata are a fake part."""
+
+    name = "telling"
+
+    def __init__(self) -> None:
+        self.part = Part()
+
+    def metadata(self, _run: TargetRun) -> Any:
+        """Return the part."""
+        return self.part
+
+    def operator(self, _run: TargetRun, _metadata: Any) -> Any:
+        """Return the part."""
+        return self.part
 
     def emits_events(self) -> bool:
         """Return True."""
@@ -105,7 +119,7 @@ def test_run_that_was_being_opened_when_all_were_cancelled_plays_nothing(tmp_pat
     player.cancel()
     with pytest.raises(RunCancelled):
         player.play(spec_of("kip101-1", Variant(protocol="hw"), TARGET, 1), Run(path=tmp_path))
-    # cancel() and close() each close the host; the other count is the ZooKeeper view and the fabric, once each.
+    # cancel() and close() each close the host; the other count is the metadata and the fabric, once each.
     assert (2, 2) == (room.host.closed, room.others.closed)
     player.cancel()
     assert (2, 2) == (room.host.closed, room.others.closed)
@@ -134,9 +148,8 @@ def test_close_goes_on_when_a_part_of_it_fails(tmp_path: Path, monkeypatch: pyte
         assert 2 == others.closed
 
 
-def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    host, zookeeper_view = Part(), Part()
-    monkeypatch.setattr(machines, "RealZooKeeperView", lambda **_: zookeeper_view)
+def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path) -> None:
+    host, target = Part(), Telling()
     threads = set(threading.enumerate())
     with pytest.raises(UsageError, match="node A: no room"):
         open_machines(
@@ -144,8 +157,8 @@ def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path, monkeyp
             tmp_path,
             History(tmp_path / "history.jsonl"),
             make_host=cast(Any, lambda *_, **__: host),
-            target=cast(Any, Telling()),
+            target=cast(Any, target),
             zookeeper=NOBODY,
             power_tier=None,
         )
-    assert (1, 1, threads) == (host.closed, zookeeper_view.closed, set(threading.enumerate()))
+    assert (1, 1, threads) == (host.closed, target.part.closed, set(threading.enumerate()))

@@ -17,7 +17,7 @@ from harness.logs.record import Record
 from harness.logs.stream import RecordsReading
 from harness.model import PreconditionError
 from harness.target.logs import NodeFiles
-from targets.broker_target import TARGET as BROKER
+from targets.broker_target.target import TARGET as BROKER
 from targets.kafka.target import TARGET as KAFKA
 from tests.logs.toy import TARGET, ToyLogs, toy
 

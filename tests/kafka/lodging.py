@@ -55,9 +55,9 @@ class Lodging:
     @property
     def epoch(self) -> int:
         """The leader epoch in which A leads."""
-        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self._cluster.metadata.truth(TOPIC, PARTITION)
         assert truth is not None, "the topic is made before anybody asks"
-        return truth.leader_epoch
+        return truth.epoch
 
     @property
     def folder(self) -> Path:
@@ -176,7 +176,7 @@ def lodging(
     )
     try:
         cluster.start("C")
-        cluster.await_(lambda: cluster.zookeeper_view.controller() == "C", lambda: "C is controller")
+        cluster.await_(lambda: cluster.metadata.controller() == "C", lambda: "C is controller")
         for name in replicas:
             cluster.start(name)
         yield Lodging(cluster)

@@ -14,11 +14,11 @@ from targets.kafka.elections import (
     PREFERRED,
     REASSIGN,
     assignment,
-    broker_path,
     controller_id,
     elect,
-    partition_truth,
-    state_path,
+    partition_path,
+    partition_state,
+    registration_path,
     topic_path,
 )
 
@@ -31,7 +31,7 @@ class Controller:
     def __init__(self, replicas: list[int], *, leader: int, isr: list[int], deaf: str = "") -> None:
         self.nodes: dict[str, Any] = {
             topic_path("log"): {"version": 1, "partitions": {"0": replicas}},
-            state_path("log", 0): {**STATE, "leader": leader, "isr": isr},
+            partition_path("log", 0): {**STATE, "leader": leader, "isr": isr},
         }
         self.deaf = deaf
         self.orders: list[list[int]] = []
@@ -57,11 +57,11 @@ class Controller:
     def _elect(self, about: dict[str, Any]) -> None:
         assert "replicas" not in about
         first = json.loads(self.read(topic_path("log")) or b"")["partitions"]["0"][0]
-        self.nodes[state_path("log", 0)] = {**self.nodes[state_path("log", 0)], "leader": first}
+        self.nodes[partition_path("log", 0)] = {**self.nodes[partition_path("log", 0)], "leader": first}
 
     @property
     def leader(self) -> int:
-        return int(self.nodes[state_path("log", 0)]["leader"])
+        return int(self.nodes[partition_path("log", 0)]["leader"])
 
 
 @pytest.fixture
@@ -129,16 +129,19 @@ def test_election_of_a_topic_that_is_not_there_is_refused() -> None:
 
 
 def test_paths_are_kafkas() -> None:
-    assert ("/brokers/ids/7", "/brokers/topics/log/partitions/0/state") == (broker_path(7), state_path("log", 0))
+    assert ("/brokers/ids/7", "/brokers/topics/log/partitions/0/state") == (
+        registration_path(7),
+        partition_path("log", 0),
+    )
 
 
 def test_truth_is_read_from_the_partition_s_state() -> None:
-    found = partition_truth(json.dumps({**STATE, "leader_recovery_state": 0}).encode(), 9)
+    found = partition_state(json.dumps({**STATE, "leader_recovery_state": 0}).encode(), 9)
     assert (1, 4, (1, 2), 9) == (found.leader, found.leader_epoch, found.isr, found.version)
 
 
 def test_truth_has_no_leader_when_the_state_has_none() -> None:
-    assert -1 == partition_truth(json.dumps({**STATE, "leader": -1}).encode(), 0).leader
+    assert -1 == partition_state(json.dumps({**STATE, "leader": -1}).encode(), 0).leader
 
 
 def test_assignment_has_the_replicas_of_each_partition() -> None:
@@ -146,7 +149,7 @@ def test_assignment_has_the_replicas_of_each_partition() -> None:
     assert {0: (2, 1), 1: (3,)} == assignment(data)
 
 
-@pytest.mark.parametrize("read", [controller_id, assignment, lambda data: partition_truth(data, 0)])
+@pytest.mark.parametrize("read", [controller_id, assignment, lambda data: partition_state(data, 0)])
 def test_node_that_is_no_json_is_kafkas_fault(read: Callable[[bytes], object]) -> None:
     with pytest.raises(TargetError, match=r"b'\{'; expected JSON"):
         read(b"{")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.ability import OF_TARGETS, Ability
 from harness.java import Java
 from harness.launch import Runtime
 from harness.model import UsageError
@@ -14,6 +15,7 @@ from harness.registry import load
 from harness.target.target import DELETES, IDEMPOTENCE, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
 from harness.target.wire import Word
 from targets import TARGETS
+from targets.kafka import elections
 from targets.kafka import target as module
 from targets.kafka.releases import releases
 from targets.kafka.target import TARGET
@@ -144,8 +146,9 @@ def test_kafka_tells_nothing_itself() -> None:
 
 def test_partitions_cannot_be_removed() -> None:
     """V3's path of partitions to remove was never built."""
+    assert {Ability.REMOVE} == OF_TARGETS - TARGET.abilities
     with pytest.raises(UsageError, match=r"remove partitions \[1, 2\] of orders: no release of Apache Kafka can"):
-        TARGET.remove(Unused(), "orders", [1, 2])
+        elections.remove(Unused(), "orders", [1, 2])
 
 
 class Unused:

@@ -1,4 +1,4 @@
-"""The log of docs/extending.md, none of Kafka's: a file for each node, a line for each record; the page reads it."""
+"""The log of docs/extending.md, none of Kafka's: a file for a node, a line for a record; the page reads it."""
 
 from __future__ import annotations
 

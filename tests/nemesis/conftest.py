@@ -75,7 +75,7 @@ def make_whole(cluster: Cluster) -> Cluster:
     for node in sorted(cluster.down):
         # A leader whose restart goes unnoticed waits for a leader epoch that the controller never sends
         # (KAFKA-1120, KIP-101).
-        if cluster.zookeeper_view.registered(node):
+        if cluster.metadata.incarnation(node):
             inject("expire", cluster, node)
         heal("kill", cluster, node)
     free_office(cluster)
@@ -85,10 +85,10 @@ def make_whole(cluster: Cluster) -> Cluster:
 
 def free_office(cluster: Cluster) -> None:
     """Delete the znode of a controller that restarted at once: its dead session would keep the znode for long."""
-    eye = cluster.zookeeper_view
-    holder = eye.controller()
-    if holder is not None and eye.office() != eye.registered(holder):
-        eye.depose()
+    eye = cluster.metadata
+    office = eye.office()
+    if office is not None and office.member != eye.incarnation(str(office.node)):
+        cluster.operator.depose()
     cluster.await_(lambda: eye.controller() is not None, lambda: "somebody is controller")
 
 
@@ -101,21 +101,21 @@ def await_whole(cluster: Cluster) -> None:
             and cluster.isr() == frozenset(REPLICAS)
             and len(set(ends(cluster).values())) == 1
         ),
-        lambda: f"a whole cluster, not {cluster.zookeeper_view.truth(TOPIC, PARTITION)} with ends {ends(cluster)}",
+        lambda: f"a whole cluster, not {cluster.metadata.truth(TOPIC, PARTITION)} with ends {ends(cluster)}",
     )
 
 
 def leads(cluster: Cluster) -> bool:
     """Return whether ZooKeeper names a leader that reports the same leader epoch as ZooKeeper."""
-    truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
+    truth = cluster.metadata.truth(TOPIC, PARTITION)
     leader = cluster.leader()
-    return truth is not None and leader is not None and cluster.reported_epoch(leader) == truth.leader_epoch
+    return truth is not None and leader is not None and cluster.reported_epoch(leader) == truth.epoch
 
 
 def follows(cluster: Cluster) -> bool:
     """Return whether each replica has a role since it started: one that is just registered copies nothing yet."""
-    truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
-    return truth is not None and all(cluster.heard_epoch(name) == truth.leader_epoch for name in REPLICAS)
+    truth = cluster.metadata.truth(TOPIC, PARTITION)
+    return truth is not None and all(cluster.heard_epoch(name) == truth.epoch for name in REPLICAS)
 
 
 def ends(cluster: Cluster) -> dict[str, int]:

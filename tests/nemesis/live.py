@@ -33,7 +33,7 @@ def show(cluster: Cluster, fault: str) -> Cell:
     shown = SHOWN[fault]
     for step in shown.before:
         act(cluster, step)
-    node = str(cluster.zookeeper_view.controller()) if shown.node == "controller" else shown.node
+    node = str(cluster.metadata.controller()) if shown.node == "controller" else shown.node
     with busy(cluster) if shown.busy else nullcontext():
         if not shown.untold():
             refuse(cluster, fault, node, said(shown.pretended, fault, node))
@@ -100,7 +100,7 @@ def act(cluster: Cluster, step: str) -> None:
         case ["produce", *_]:
             produce(cluster, 1)
         case ["await", "registered", node]:
-            cluster.await_(lambda: cluster.zookeeper_view.registered(node) != 0, lambda: f"{node} registered")
+            cluster.await_(lambda: cluster.metadata.incarnation(node) != 0, lambda: f"{node} registered")
         case [fault, node] if fault in NEMESES:
             inject(cluster, fault, node)
         case _:

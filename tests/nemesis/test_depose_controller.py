@@ -12,13 +12,13 @@ pytestmark = pytest.mark.slow
 
 
 def test_deposed_controller_lives_on_and_somebody_has_the_office_again(cluster: Cluster) -> None:
-    old = cluster.zookeeper_view.controller()
+    old = cluster.metadata.controller()
     assert old is not None
-    sessions = [cluster.zookeeper_view.registered(node) for node in IDS]
+    sessions = [cluster.metadata.incarnation(node) for node in IDS]
     probe = inject("depose-controller", cluster, old)
     assert f"/controller of {old} deleted; " in probe
-    cluster.await_(lambda: cluster.zookeeper_view.controller() is not None, lambda: "somebody is controller")
-    assert sessions == [cluster.zookeeper_view.registered(node) for node in IDS]
+    cluster.await_(lambda: cluster.metadata.controller() is not None, lambda: "somebody is controller")
+    assert sessions == [cluster.metadata.incarnation(node) for node in IDS]
     leader, follower = roles(cluster)
     inject("elect", cluster, follower)
     cluster.await_(
@@ -29,7 +29,7 @@ def test_deposed_controller_lives_on_and_somebody_has_the_office_again(cluster: 
 
 
 def test_node_that_is_not_controller_cannot_be_deposed(cluster: Cluster) -> None:
-    holder = cluster.zookeeper_view.controller()
+    holder = cluster.metadata.controller()
     other = next(node for node in IDS if node != holder)
     with pytest.raises(
         PreconditionError, match=f"depose-controller {other}: the controller is {holder}; expected {other}"

@@ -14,19 +14,19 @@ pytestmark = pytest.mark.slow
 
 def test_elected_follower_leads_in_a_newer_epoch_and_nobody_leaves_the_isr(cluster: Cluster) -> None:
     leader, follower = roles(cluster)
-    before = cluster.zookeeper_view.truth(TOPIC, PARTITION)
-    sessions = [cluster.zookeeper_view.registered(node) for node in IDS]
+    before = cluster.metadata.truth(TOPIC, PARTITION)
+    sessions = [cluster.metadata.incarnation(node) for node in IDS]
     probe = inject("elect", cluster, follower)
     assert f"broker {IDS[follower]} asked for" in probe
     cluster.await_(
         lambda: cluster.leader() == follower and leads(cluster),
         lambda: f"{follower} leads, not {cluster.leader()}",
     )
-    after = cluster.zookeeper_view.truth(TOPIC, PARTITION)
+    after = cluster.metadata.truth(TOPIC, PARTITION)
     assert before is not None
     assert after is not None
-    assert (True, set(before.isr)) == (after.leader_epoch > before.leader_epoch, set(after.isr))
-    assert sessions == [cluster.zookeeper_view.registered(node) for node in IDS]
+    assert (True, set(before.in_sync)) == (after.epoch > before.epoch, set(after.in_sync))
+    assert sessions == [cluster.metadata.incarnation(node) for node in IDS]
     await_whole(cluster)
     assert produce(cluster, 1) == cluster.log_end(follower)
     assert (follower, leader) == roles(cluster)

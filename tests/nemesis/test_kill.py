@@ -14,10 +14,10 @@ pytestmark = pytest.mark.slow
 def test_killed_leader_is_gone_and_its_page_cache_is_kept(cluster: Cluster) -> None:
     leader, _ = roles(cluster)
     end = produce(cluster, 3)
-    session = cluster.zookeeper_view.registered(leader)
+    session = cluster.metadata.incarnation(leader)
     assert "ended by SIGKILL" in inject("kill", cluster, leader)
     assert (False, end) == (cluster.host.alive(leader), cluster.log_end(leader))
-    assert session == cluster.zookeeper_view.registered(leader)  # a kill does not end the session
+    assert session == cluster.metadata.incarnation(leader)  # a kill does not end the session
     assert {leader} == cluster.down
 
 

@@ -14,11 +14,11 @@ pytestmark = pytest.mark.slow
 def test_paused_followers_log_stands_still_while_the_leaders_grows_until_it_resumes(cluster: Cluster) -> None:
     leader, follower = roles(cluster)
     before = produce(cluster, 2)
-    session = cluster.zookeeper_view.registered(follower)
+    session = cluster.metadata.incarnation(follower)
     assert "stopped" in inject("pause", cluster, follower)
     end = produce(cluster, 4, acks=1)
     assert (before + 4, before) == (cluster.log_end(leader), cluster.log_end(follower))
-    assert (True, session) == (cluster.host.alive(follower), cluster.zookeeper_view.registered(follower))
+    assert (True, session) == (cluster.host.alive(follower), cluster.metadata.incarnation(follower))
     assert {follower} == cluster.paused
     assert "runs" in heal("pause", cluster, follower)
     cluster.await_(

@@ -22,10 +22,10 @@ def test_restarted_node_takes_its_registration_over_unseen(cluster: Cluster) -> 
     inject("kill", cluster, follower)
     session, version = cluster.before_down[follower]
     probe = inject("restart", cluster, follower)
-    fresh = cluster.zookeeper_view.registered(follower)
+    fresh = cluster.metadata.incarnation(follower)
     assert f"registered in session 0x{fresh:x}, taken over from 0x{session:x}" == probe
     assert fresh not in (0, session)
-    truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
+    truth = cluster.metadata.truth(TOPIC, PARTITION)
     assert truth is not None
     assert version == truth.version
 
@@ -34,23 +34,24 @@ def test_restarted_node_whose_session_has_ended_registers_anew(cluster: Cluster)
     _, follower = roles(cluster)
     inject("kill", cluster, follower)
     inject("expire", cluster, follower)
-    assert 0 == cluster.zookeeper_view.registered(follower)
+    assert 0 == cluster.metadata.incarnation(follower)
     probe = inject("restart", cluster, follower)
-    assert f"registered in session 0x{cluster.zookeeper_view.registered(follower):x}" == probe
+    assert f"registered in session 0x{cluster.metadata.incarnation(follower):x}" == probe
 
 
 def test_office_of_a_controller_that_restarts_at_once_stays_with_its_dead_session(cluster: Cluster) -> None:
     """Only the registration is taken over; the cluster has no acting controller until the dead session ends."""
-    holder, session = cluster.zookeeper_view.controller(), cluster.zookeeper_view.office()
-    assert holder is not None
+    office = cluster.metadata.office()
+    assert office is not None
+    holder = str(office.node)
     inject("kill", cluster, holder)
     inject("restart", cluster, holder)
-    assert (holder, session) == (cluster.zookeeper_view.controller(), cluster.zookeeper_view.office())
-    assert session != cluster.zookeeper_view.registered(holder)
+    assert office == cluster.metadata.office()
+    assert office.member != cluster.metadata.incarnation(holder)
     make_whole(cluster)
-    holder = cluster.zookeeper_view.controller()
-    assert holder is not None
-    assert cluster.zookeeper_view.registered(holder) == cluster.zookeeper_view.office() != session
+    now = cluster.metadata.office()
+    assert now is not None
+    assert cluster.metadata.incarnation(str(now.node)) == now.member != office.member
 
 
 def test_node_that_runs_cannot_be_started(cluster: Cluster) -> None:

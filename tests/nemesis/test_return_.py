@@ -19,7 +19,7 @@ def test_return_heals_the_cut_that_made_the_zombie_and_forgets_it() -> None:
         in_force=InForce(),
         down=set(),
         fabric=SimpleNamespace(heal=healed.append),
-        zookeeper_view=SimpleNamespace(registered=lambda _: 255),
+        metadata=SimpleNamespace(incarnation=lambda _: 255),
         await_=lambda condition, _saw: condition() or 1 / 0,
     )
     made.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node="A", handle=cut))

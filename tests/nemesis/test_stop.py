@@ -54,6 +54,6 @@ def test_real_process_ends_cleanly_and_comes_back(cluster: Cluster) -> None:
     end = produce(cluster, 2)
     assert "ended by SIGTERM with" in inject("stop", cluster, follower)
     assert (False, {follower}) == (cluster.host.alive(follower), cluster.down)
-    assert (end, 0) == (cluster.log_end(follower), cluster.zookeeper_view.registered(follower))
+    assert (end, 0) == (cluster.log_end(follower), cluster.metadata.incarnation(follower))
     heal("stop", cluster, follower)
     await_whole(cluster)

@@ -16,13 +16,13 @@ def test_zombie_follower_is_not_registered_and_still_copies_what_its_leader_appe
     leader, follower = roles(cluster)
     probe = inject("zombie", cluster, follower)
     assert "its process lives on, cut from ZooKeeper" in probe
-    assert (0, True) == (cluster.zookeeper_view.registered(follower), cluster.host.alive(follower))
+    assert (0, True) == (cluster.metadata.incarnation(follower), cluster.host.alive(follower))
     end = produce(cluster, 3)
     cluster.await_(
         lambda: cluster.log_end(follower) == end,
         lambda: f"{follower} ends at {cluster.log_end(follower)}, not at {end}",
     )
-    assert (leader, 0) == (cluster.leader(), cluster.zookeeper_view.registered(follower))
+    assert (leader, 0) == (cluster.leader(), cluster.metadata.incarnation(follower))
 
 
 def test_zombie_leader_is_replaced_and_does_not_know_it(cluster: Cluster) -> None:
@@ -38,12 +38,12 @@ def test_zombie_leader_is_replaced_and_does_not_know_it(cluster: Cluster) -> Non
 
 def test_returned_zombie_registers_anew_and_joins_again(cluster: Cluster) -> None:
     _, follower = roles(cluster)
-    session = cluster.zookeeper_view.registered(follower)
+    session = cluster.metadata.incarnation(follower)
     inject("zombie", cluster, follower)
     with pytest.raises(PreconditionError, match=f"zombie {follower}: it is a zombie already"):
         inject("zombie", cluster, follower)
     probe = heal("zombie", cluster, follower)
-    fresh = cluster.zookeeper_view.registered(follower)
+    fresh = cluster.metadata.incarnation(follower)
     assert fresh not in (0, session)
     assert f"registered in session 0x{fresh:x}" == probe
     assert set() == cluster.zombies
@@ -60,14 +60,14 @@ def test_zombie_that_died_has_its_link_back_and_no_registration(cluster: Cluster
     inject("zombie", cluster, follower)
     inject("kill", cluster, follower)
     assert "its link is healed; it is down" == heal("zombie", cluster, follower)
-    assert 0 == cluster.zookeeper_view.registered(follower)
+    assert 0 == cluster.metadata.incarnation(follower)
 
 
 def test_zombie_that_is_registered_again_or_whose_process_ended_did_not_bite(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, follower = roles(cluster)
-    monkeypatch.setattr(cluster.zookeeper_view, "expire", lambda _: "nothing done")
+    monkeypatch.setattr(cluster.operator, "expire", lambda _: "nothing done")
     with pytest.raises(PreconditionError, match=f"zombie {follower}: registered again in session 0x"):
         inject("zombie", cluster, follower)
     heal("zombie", cluster, follower)

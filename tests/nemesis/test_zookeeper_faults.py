@@ -16,10 +16,10 @@ from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
 from nemesis import NEMESES
-from targets.broker_target.target import TARGET
+from targets.broker_target.target import LAYOUT
 from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
-from tests.clusters import running
+from tests.clusters import run_of, running
 from tests.kept import exhaustive
 from tests.needs import needs
 from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, inject, produce, roles
@@ -111,7 +111,7 @@ def test_return_of_zookeeper_that_was_never_away_is_refused() -> None:
 @pytest.mark.slow
 def test_real_broker_that_is_cut_from_zookeeper_keeps_its_session(cluster: Cluster) -> None:
     _, follower = roles(cluster)
-    session = cluster.zookeeper_view.registered(follower)
+    session = cluster.metadata.incarnation(follower)
     assert f"on {follower} -> metadata" in inject("cut-from-metadata", cluster, follower)
     produce(cluster, 1)
     assert f"{follower} is registered in session 0x{session:x}" in heal("cut-from-metadata", cluster, follower)
@@ -121,7 +121,7 @@ def test_real_broker_that_is_cut_from_zookeeper_keeps_its_session(cluster: Clust
 @pytest.mark.slow
 def test_real_controller_whose_write_was_done_and_not_answered_finds_out(cluster: Cluster) -> None:
     _, follower = roles(cluster)
-    controller = str(cluster.zookeeper_view.controller())
+    controller = str(cluster.metadata.controller())
     probe = inject("zookeeper-multi-lost", cluster, controller)
     assert f"the answer to a multi of {controller} was lost with its connection; {follower} leads" in probe
     await_whole(cluster)
@@ -154,7 +154,7 @@ def test_real_ensemble_loses_its_leader_then_answers_nobody_then_serves_again(tm
         assert f"{gone} gone" in lost
         assert "; 3 of 3 sessions kept, " in lost
         leader, follower = roles(cluster)
-        sessions = {name: cluster.zookeeper_view.registered(name) for name in IDS}
+        sessions = {name: cluster.metadata.incarnation(name) for name in IDS}
         out = inject("zookeeper-outage", cluster, "A")
         assert "; srvr is not answered" in out
         with pytest.raises(PreconditionError, match="ZooKeeper answers nobody: its servers are frozen"):
@@ -164,7 +164,7 @@ def test_real_ensemble_loses_its_leader_then_answers_nobody_then_serves_again(tm
         back = heal("zookeeper-outage", cluster, "A")
         assert f"; {gone} started; now " in back
         assert (1, 2) == (back.count(" leader"), back.count(" follower"))
-        assert sessions == {name: cluster.zookeeper_view.registered(name) for name in IDS}
+        assert sessions == {name: cluster.metadata.incarnation(name) for name in IDS}
         inject("elect", cluster, follower)
         cluster.await_(lambda: cluster.leader() == follower, lambda: f"{follower} leads {TOPIC}-{PARTITION}")
         await_whole(cluster)
@@ -181,9 +181,7 @@ def test_ensemble_in_containers_loses_its_leader_and_is_whole_again(tmp_path: Pa
         host.open()
         servers = host.start_own_zookeeper(3)
         first, *others = [server.address for server in servers]
-        view = RealZooKeeperView(
-            zookeeper=first, others=others, chroot="/x", target=TARGET, ids=IDS, history=history
-        )
+        view = RealZooKeeperView(run=run_of(history, first, *others, ids=IDS), layout=LAYOUT)
         stack.callback(view.close)
         own = OwnZooKeeper(host, servers, view)
         lost = own.lose_leader()

@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 
+from harness.ability import OF_TARGETS, Ability
 from harness.cluster.in_force import InForce
 from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
+from harness.scenario.steps import Remove
 from harness.scenario.words import MessageWords
+from harness.target.metadata import Office
+from harness.target.operator import lacking
+from harness.workload.plan import Place
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.scenario.words import step as read
 
 
@@ -51,13 +56,14 @@ def cluster(**state: Any) -> Any:
     found |= {"isr": lambda: frozenset(isr), "ids": dict.fromkeys(ids), "replicas": ("A", "B", "C")}
     gone = {*found["down"], *found["zombies"]}
     wanted, moving = found.pop("wanted", "ABC"), found.pop("moving", False)
-    found["zookeeper_view"] = SimpleNamespace(
-        registered=lambda name: int(name not in gone),
+    found["metadata"] = SimpleNamespace(
+        incarnation=lambda name: int(name not in gone),
         controller=lambda: controller,
-        office=lambda: session,
-        wanted=lambda *_: tuple(wanted),
+        office=lambda: Office(node=controller, member=session, incarnation=1),
     )
-    found.setdefault("host", SimpleNamespace(lacks=lambda _: "", unfit=lambda *_: ""))
+    found["operator"] = SimpleNamespace(wanted=lambda *_: tuple(wanted))
+    found.setdefault("lacks", lambda _: "")
+    found.setdefault("host", SimpleNamespace(unfit=lambda *_: ""))
     found["naming"] = lambda _: nullcontext()
     found["named"] = SimpleNamespace(
         leader=found["leader"],
@@ -163,14 +169,29 @@ def test_election_makes_sense_for_all_where_apache_kafka_could_grant_it(
 
 @pytest.mark.parametrize("step", ["disk-full A", "flush-error A"])
 def test_fault_is_not_applicable_where_machines_lack_what_it_needs(step: str) -> None:
-    poor, rich = (
-        SimpleNamespace(lacks=lambda _, why=why: why, unfit=lambda *_: "") for why in ("host local has none", "")
-    )
     links: Any = Links()
-    assert "host local has none" == why_not(read(step), cluster(host=poor), links, NEMESES)
-    assert "" == why_not(read(step), cluster(host=rich), links, NEMESES)
-    paused = cluster(host=rich, paused={"A"})
-    assert "A is paused" == why_not(read(step), paused, links, NEMESES)
+    poor = cluster(lacks=lambda _: "host local has none")
+    assert "host local has none" == why_not(read(step), poor, links, NEMESES)
+    assert "" == why_not(read(step), cluster(), links, NEMESES)
+    assert "A is paused" == why_not(read(step), cluster(paused={"A"}), links, NEMESES)
+
+
+@pytest.mark.parametrize(("step", "ability"), [
+    ("elect B", Ability.ELECT),
+    ("move-away A", Ability.MOVE),
+    ("expire A", Ability.EXPIRE),
+    ("zombie A", Ability.EXPIRE),
+    ("depose-controller C", Ability.DEPOSE),
+    ("remove log/1", Ability.REMOVE),
+])  # fmt: skip
+def test_step_is_not_applicable_where_the_target_lacks_the_request_that_it_needs(
+    step: str, ability: Ability
+) -> None:
+    links: Any = Links()
+    act = Remove(Place("log", 1)) if step.startswith("remove") else read(step)
+    toy = cluster(lacks=lambda asked: lacking("toy", OF_TARGETS - {ability}, asked))
+    assert f"toy has no {ability.value}" == why_not(act, toy, links, NEMESES)
+    assert "" == why_not(act, cluster(), links, NEMESES)
 
 
 def test_clock_fault_is_not_applicable_to_a_process_that_was_started_with_other_clocks() -> None:
@@ -182,7 +203,7 @@ def test_clock_fault_is_not_applicable_to_a_process_that_was_started_with_other_
 
 def test_node_that_is_paused_and_not_suspended_cannot_wake() -> None:
     links: Any = Links()
-    able = SimpleNamespace(lacks=lambda _: "", unfit=lambda *_: "")
+    able = SimpleNamespace(unfit=lambda *_: "")
     paused = cluster(host=able, paused={"A"}, in_force=InForce())
     assert "A is not suspended" == why_not(read("wake A"), paused, links, NEMESES)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from harness.ability import OF_TARGETS
 from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
 from harness.cluster.cluster import Cluster
@@ -13,7 +14,8 @@ from harness.cluster.in_force import InForce
 from harness.cluster.partition import Partition
 from harness.environment.real_time import RealTime
 from harness.history.file import History
-from harness.target.target import PartitionTruth
+from harness.target.metadata import Office, PartitionTruth
+from harness.target.operator import Operator
 from harness.workload.plan import Place
 from targets.kafka_family.wire.wire import KafkaWire
 
@@ -63,7 +65,8 @@ class FakePartition(Partition):
             replicas=cluster.replicas,
             host=cluster.host,
             target=cluster.target,
-            zookeeper_view=cluster.zookeeper_view,
+            metadata=cluster.metadata,
+            operator=cluster.operator,
             addresses=cluster.addresses,
             exited=cluster._exited,
         )
@@ -96,21 +99,23 @@ class FakeCluster(Cluster):
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
         self._exited, self._named, self._announced = set(), None, Announced()
         self.ends = {"A": 2, "B": 2}
-        self.state = PartitionTruth(leader=2, leader_epoch=0, isr=(2, 1), version=0)
+        self.state = PartitionTruth(leader="B", epoch=0, in_sync=("B", "A"), version=0)
         self.sessions = {"A": 8, "B": 9, "C": 10}
         self.calls: list[tuple[Any, ...]] = []
-        names = {1: "A", 2: "B", 3: "C"}
-        self.zookeeper_view = SimpleNamespace(  # type: ignore[assignment]
+        self.operator = Operator()
+        self.metadata = SimpleNamespace(  # type: ignore[assignment]
             truth=lambda *_: self.state,
-            name_of=names.get,
             controller=lambda: "C",
-            office=lambda: self.sessions.get("C", 0),
-            registered=lambda name: self.sessions.get(name, 0),
+            office=lambda: Office(node="C", member=self.sessions.get("C", 0), incarnation=1),
+            incarnation=lambda name: self.sessions.get(name, 0),
             watch=lambda *_: None,
         )
         self.time = RealTime()
         self.target = SimpleNamespace(  # type: ignore[assignment]
-            name="fake", emits_events=lambda: True, wire=KafkaWire(lambda _: True, commands=False)
+            name="fake",
+            abilities=OF_TARGETS,
+            emits_events=lambda: True,
+            wire=KafkaWire(lambda _: True, commands=False),
         )
         self.gone: set[str] = set()
         self.host = SimpleNamespace(  # type: ignore[assignment]
@@ -121,7 +126,7 @@ class FakeCluster(Cluster):
         self.fabric = FakeLinks(self.calls)  # type: ignore[assignment]
         self.partitions = (FakePartition(self),)
         self.churners = ()
-        self.churned = ChurnedTopics(partitions=(), nodes=(), zookeeper_view=self.zookeeper_view)
+        self.churned = ChurnedTopics(partitions=(), nodes=(), metadata=self.metadata)
         self.watched = self.partitions
 
     def start(self, name: str) -> str:

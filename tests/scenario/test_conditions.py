@@ -17,7 +17,7 @@ from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
 from harness.scenario.words import MessageWords
-from harness.target.target import PartitionTruth
+from harness.target.metadata import PartitionTruth
 from targets.kafka_family.wire.wire import KafkaWire
 from tests.events.filled import filled
 from tests.scenario import words
@@ -78,7 +78,7 @@ def room(cluster: FakeCluster, history: History) -> Room:
         ("answered A -> B", lambda room: room.fabric("epoch-answer", "A", "B")),
         ("truncated A", lambda room: room.told("truncate", "A")),
         ("fenced A", lambda room: room.told("fenced", "A")),
-        ("epoch rises", lambda room: room.truth(leader_epoch=1)),
+        ("epoch rises", lambda room: room.truth(epoch=1)),
     ],
 )
 def test_what_came_counts_until_the_scenario_does_something(
@@ -100,8 +100,8 @@ def test_what_came_counts_until_the_scenario_does_something(
         ("awaiting A", lambda room: room.told("awaiting", "A")),
         ("heard A", lambda room: room.told("follower", "A", epoch=0)),
         ("gone A", lambda room: room.cluster.sessions.pop("A")),
-        ("elected = none", lambda room: room.truth(leader=-1)),
-        ("isr = B", lambda room: room.truth(isr=(2,))),
+        ("elected = none", lambda room: room.truth(leader=None)),
+        ("isr = B", lambda room: room.truth(in_sync=("B",))),
         ("checkpoint A >= 3", lambda room: room.cluster.ends.update(A=3)),
     ],
 )
@@ -127,7 +127,7 @@ def commanded(room: Room, name: str, epoch: int, *, error: int = 0, topic: str =
 
 def test_silent_node_has_heard_when_it_has_obeyed_the_command_of_the_newest_epoch(room: Room) -> None:
     silent(room)
-    room.truth(leader_epoch=3)
+    room.truth(epoch=3)
     for epoch, error, topic in ((2, 0, "log"), (3, 11, "log"), (3, 0, "other")):
         commanded(room, "A", epoch, error=error, topic=topic)
         assert not room.holds("heard A")
@@ -152,7 +152,7 @@ def test_silent_node_has_truncated_when_its_fetch_is_answered_where_the_fetch_as
     assert not room.holds("truncated A")
     silent(room, asks_first=False)
     assert room.holds("truncated A")
-    room.truth(leader=1)
+    room.truth(leader="A")
     assert not room.holds("truncated A")
 
 
@@ -203,7 +203,7 @@ def test_node_that_goes_on_is_stuck_and_awaits_no_more(room: Room, again: str) -
 
 def test_controller_is_another_only_when_there_is_one(room: Room) -> None:
     assert (True, False) == (room.holds("controller != A"), room.holds("controller != C"))
-    room.cluster.zookeeper_view.controller = lambda: None  # type: ignore[method-assign]
+    room.cluster.metadata.controller = lambda: None  # type: ignore[method-assign]
     assert not room.holds("controller != A")
 
 
@@ -245,7 +245,7 @@ def test_cluster_is_whole_when_its_leader_leads_and_all_have_caught_up(room: Roo
 
 
 def test_replica_that_is_missing_in_the_isr_is_named_unless_it_is_stuck(room: Room) -> None:
-    room.truth(isr=(2,))
+    room.truth(in_sync=("B",))
     assert room.conditions.whole()
     assert not room.conditions.in_sync()
     assert ("log-0 A",) == room.conditions.outside()
@@ -258,13 +258,13 @@ def test_replica_that_is_missing_in_the_isr_is_named_unless_it_is_stuck(room: Ro
 
 def test_cluster_is_not_whole_under_a_leader_that_waits_or_does_not_know_of_its_epoch(room: Room) -> None:
     """Source: KAFKA-1120."""
-    room.truth(leader_epoch=3)
+    room.truth(epoch=3)
     assert not room.conditions.whole()
     assert "B to lead in the epoch that it was elected for" in room.conditions.lacking()
     room.told("awaiting", "B")
     assert "B to lead; it waits for an epoch newer than 3" in room.conditions.lacking()
-    room.cluster.state = PartitionTruth(leader=-1, leader_epoch=4, isr=(2,), version=1)
-    assert "a leader, not PartitionTruth(leader=-1" in room.conditions.lacking()
+    room.cluster.state = PartitionTruth(leader=None, epoch=4, in_sync=("B",), version=1)
+    assert "a leader, not PartitionTruth(leader=None" in room.conditions.lacking()
 
 
 def test_log_is_sound_while_all_of_it_can_be_read(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ class Unhealing:
 def _lock_out(cluster: Cluster, name: str) -> str:
     cluster.fabric.cut(name, METADATA, close=True)
     cluster.fabric = cast(Links, Unhealing(cluster.fabric))
-    return cluster.zookeeper_view.expire(name)
+    return cluster.operator.expire(name)
 
 
 LOCK_OUT = Fault(

@@ -14,7 +14,7 @@ from harness.scenario.file import parse
 from harness.scenario.words import MessageWords, messages
 from harness.target.wire import Stands, Word
 from nemesis import NEMESES
-from targets.broker_target import TARGET as BROKER
+from targets.broker_target.target import TARGET as BROKER
 from targets.kafka.target import TARGET as KAFKA
 
 HEAD = """title    x

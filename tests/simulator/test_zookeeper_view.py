@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.interfaces import ZooKeeperView
 from harness.model import OpType, PreconditionError, Source
-from harness.target.target import PartitionTruth
+from harness.target.metadata import Metadata, Office, PartitionTruth
 from targets.broker.core.zookeeper import CONTROLLER, broker_path
-from targets.broker_target.target import TARGET
+from targets.broker_target.target import LAYOUT
 from targets.simulator.world import World
 from targets.simulator.zookeeper_view import SimZooKeeperView
 from tests.simulator.worlds import TOPIC, WAIT_S, Ops, boot, cluster, registered, state
@@ -26,14 +25,16 @@ def world(ops: Ops) -> World:
 
 @pytest.fixture
 def view(world: World) -> SimZooKeeperView:
-    return SimZooKeeperView(world, TARGET)
+    return SimZooKeeperView(world, LAYOUT)
 
 
-def test_view_is_a_zookeeper_view_and_reads_what_zookeeper_holds(world: World, view: SimZooKeeperView) -> None:
-    general: ZooKeeperView = view
-    assert PartitionTruth(leader=1, leader_epoch=0, isr=(1, 2), version=0) == general.truth(TOPIC, 0)
-    assert ("C", "A", None) == (general.controller(), general.name_of(1), general.name_of(-1))
-    assert world.zookeeper.session_of(broker_path(1)) == general.registered("A") != 0
+def test_view_is_the_metadata_and_reads_what_zookeeper_holds(world: World, view: SimZooKeeperView) -> None:
+    general: Metadata = view
+    assert PartitionTruth(leader="A", epoch=0, in_sync=("A", "B"), version=0) == general.truth(TOPIC, 0)
+    session = world.zookeeper.session_of(broker_path(3))
+    made = world.zookeeper.tree.nodes[CONTROLLER].czxid
+    assert ("C", Office(node="C", member=session, incarnation=made)) == (general.controller(), general.office())
+    assert world.zookeeper.session_of(broker_path(1)) == general.incarnation("A") != 0
     assert None is general.truth("none", 0)
     general.close()
 
@@ -56,9 +57,9 @@ def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
 
 
 def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, view: SimZooKeeperView) -> None:
-    session = view.registered("A")
+    session = view.incarnation("A")
     assert f"session 0x{session:x} closed, /brokers/ids/1 gone" == view.expire("A")
-    assert 0 == view.registered("A")
+    assert 0 == view.incarnation("A")
     with pytest.raises(PreconditionError, match="expire A: it is not registered"):
         view.expire("A")
     assert world.until(lambda: registered(world, "A"), WAIT_S)
@@ -66,7 +67,7 @@ def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World
 
 def test_deposed_controller_leaves_office_without_failing(world: World, view: SimZooKeeperView, ops: Ops) -> None:
     view.watch([(TOPIC, 0)])
-    assert f"/controller of C deleted, which session 0x{view.registered('C'):x} had made" == view.depose()
+    assert f"/controller of C deleted, which session 0x{view.incarnation('C'):x} had made" == view.depose()
     assert None is view.controller()
     assert world.until(lambda: view.controller() is not None, WAIT_S)
     assert {"epoch": 1, "active": False} in ops.of("controller", "C")
@@ -76,7 +77,7 @@ def test_deposed_controller_leaves_office_without_failing(world: World, view: Si
 def test_without_a_controller_there_is_nobody_to_depose() -> None:
     world = World(protocol="hw", ids={"A": 1})
     with pytest.raises(PreconditionError, match="depose: there is no /controller"):
-        SimZooKeeperView(world, TARGET).depose()
+        SimZooKeeperView(world, LAYOUT).depose()
     boot(world)
     assert CONTROLLER in world.zookeeper.tree.nodes
 

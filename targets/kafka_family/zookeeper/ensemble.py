@@ -13,6 +13,7 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.hosts.base import Host
 from harness.model import PreconditionError
+from harness.target.metadata import Metadata
 from targets.kafka_family.zookeeper.server import Server, mode_of, sessions_at
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
@@ -25,7 +26,8 @@ MOVED_WITHIN_S: Final = 30.0
 class OwnZooKeeper:
     """The servers of one run; see harness.cluster.interfaces.ZooKeeperServers for every call."""
 
-    def __init__(self, host: Host, servers: Sequence[Server], view: RealZooKeeperView) -> None:
+    def __init__(self, host: Host, servers: Sequence[Server], view: Metadata) -> None:
+        assert isinstance(view, RealZooKeeperView), "a target with servers of ZooKeeper has its metadata there"
         self._host = host
         self._servers = {server.name: server for server in servers}
         self._view = view

@@ -1,5 +1,5 @@
 """
-The harness's ZooKeeper view: reads ZooKeeper's current state, and records its changes in the history.
+The metadata and the operator of a cluster on ZooKeeper: reads what stands there, and records its changes.
 
 It uses its own session, which does not go through the fabric: a broker cut from ZooKeeper does not affect it.
 """
@@ -18,14 +18,19 @@ from kazoo.protocol.states import KazooState, ZnodeStat
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.placements import Placements
-from harness.events import ControllerNamed, Event, Members, OfPartition
-from harness.history.file import History
+from harness.events import ControllerNamed, Members
 from harness.launch import Address
-from harness.model import HistoryError, OpType, PreconditionError, TargetError
-from harness.target.target import PartitionTruth, Target
+from harness.metadata.recorder import Recorder
+from harness.model import HistoryError, PreconditionError, TargetError
+from harness.target.metadata import Metadata, Office, PartitionTruth, Place, TargetRun
+from harness.target.operator import Operator
+from targets.kafka_family.zookeeper.layout import Layout
+from targets.kafka_family.zookeeper.opening import chroot_of
 from targets.kafka_family.zookeeper.server import mode_of
 from targets.kafka_family.zookeeper.sessions import close_session, owner_of
+
+# What kazoo calls with a node's data and state, None if there is no such node.
+_Watch = Callable[[bytes | None, ZnodeStat | None], None]
 
 _log = logging.getLogger("fencepost.zookeeper_view")
 _log.setLevel(logging.CRITICAL)
@@ -37,42 +42,30 @@ _SHOWN: Final = 200
 SESSION_MASK: Final = 0xFFFFFFFFFFFFFFFF
 
 
-class RealZooKeeperView:
+class RealZooKeeperView(Metadata, Operator):
     """
-    The view of one cluster, below its chroot.
-
-    Callers of this class know nodes by their names only, not by broker ids.
+    The view of one cluster, below its chroot; see harness/target/metadata.py and operator.py for every call.
 
     Args:
-        zookeeper: A server; the first one of an ensemble.
-        others: The ensemble's other servers.
-        ids: Broker ids by node name.
+        run: its services are ZooKeeper's servers.
 
     Raises:
         PreconditionError: ZooKeeper does not answer in time.
     """
 
-    def __init__(
-        self,
-        *,
-        zookeeper: Address,
-        others: Sequence[Address] = (),
-        chroot: str,
-        target: Target,
-        ids: Mapping[str, int],
-        history: History,
-    ) -> None:
-        self._address = zookeeper
-        self._servers = (zookeeper, *others)
+    exact = True
+
+    def __init__(self, *, run: TargetRun, layout: Layout) -> None:
+        self._run = run
+        self._servers = run.services
+        self._address = run.services[0]
         # Why ZooKeeper is known to answer nobody, "" while it should answer.
         self._silent = ""
-        self._chroot = chroot
-        self._target = target
-        self._ids = ids
-        self._names = {broker_id: name for name, broker_id in ids.items()}
-        self._history = history
-        # The last event of each kind, and of each partition.
-        self._seen: dict[tuple[type[Event], tuple[str, int] | None], Event] = {}
+        self._chroot = chroot_of(run.folder)
+        self._layout = layout
+        self._ids = run.ids
+        self._names = {broker_id: name for name, broker_id in run.ids.items()}
+        self._recorder = Recorder(run.record, ())
         # Of each watched partition, the transaction that wrote the newest state recorded.
         self._newest: dict[tuple[str, int], int] = {}
         self._lock = threading.RLock()  # who listens to the history may read
@@ -81,10 +74,10 @@ class RealZooKeeperView:
         hosts = ",".join(map(str, self._servers))
         root = _connect(hosts)
         try:
-            root.ensure_path_async(chroot).get(timeout=limits.ZOOKEEPER_START_S_MAX)
+            root.ensure_path_async(self._chroot).get(timeout=limits.ZOOKEEPER_START_S_MAX)
         finally:
             _disconnect(root)
-        self._client = _connect(f"{hosts}{chroot}")
+        self._client = _connect(f"{hosts}{self._chroot}")
         self._client.add_listener(self._state_changed)
 
     def _state_changed(self, state: str) -> None:
@@ -146,82 +139,73 @@ class RealZooKeeperView:
         with self._ending:
             _disconnect(self._client)
 
-    def watch(self, places: Sequence[tuple[str, int]]) -> None:
+    def watch(self, places: Sequence[Place]) -> None:
         """Record every change of the partitions' nodes, the controller's and the registrations from now on."""
+        self._recorder = Recorder(self._run.record, places)
         for topic, partition in places:
             self._newest[topic, partition] = 0
-            self._client.DataWatch(self._target.partition_path(topic, partition), self._recorder(topic, partition))
-        placements = Placements(places)
+            self._client.DataWatch(
+                self._layout.partition_path(topic, partition), self._state_changed_of(topic, partition)
+            )
         for topic in dict.fromkeys(topic for topic, _ in places):
-            self._client.DataWatch(self._target.topic_path(topic), self._placement_recorder(topic, placements))
-        self._client.DataWatch(self._target.controller_path(), self._controller_changed)
-        parent = self._target.registration_path(0).rpartition("/")[0]
+            self._client.DataWatch(self._layout.topic_path(topic), self._placement_changed_of(topic))
+        self._client.DataWatch(self._layout.controller_path(), self._controller_changed)
+        parent = self._layout.registration_path(0).rpartition("/")[0]
         self._client.ensure_path(parent)
-        self._client.ChildrenWatch(
-            parent, lambda children: self._record(lambda: Members(nodes=self._named(children)))
-        )
+        self._client.ChildrenWatch(parent, self._members_changed)
 
-    def _recorder(self, topic: str, partition: int) -> Callable[[bytes | None, ZnodeStat | None], None]:
-        # Use the data that the watch passes: another read could fail while ZooKeeper is being stopped.
+    # Each uses the data that its watch passes: another read could fail while ZooKeeper is being stopped.
+    def _state_changed_of(self, topic: str, partition: int) -> _Watch:
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
             with self._observing():
                 if data is not None and stat is not None:
-                    self._record_state((topic, partition), self._target.partition_truth(data, stat.version), stat)
+                    self._record_state((topic, partition), self._truth_in(data, stat), stat)
 
         return changed
 
-    def _placement_recorder(
-        self, topic: str, placements: Placements
-    ) -> Callable[[bytes | None, ZnodeStat | None], None]:
+    def _placement_changed_of(self, topic: str) -> _Watch:
         def changed(data: bytes | None, _stat: ZnodeStat | None) -> None:
-            with self._observing(), self._lock:
+            with self._observing():
                 found: Mapping[int, tuple[int, ...]] = {}
                 with suppress(ValueError, TargetError):  # what else somebody wrote there is for brokers to name
-                    found = self._target.assignment(data or b"")
-                for event in placements.moved(topic, self._by_name(found)):
-                    self._record_new(event)
+                    found = self._layout.assignment(data or b"")
+                self._recorder.note_placed(topic, self._by_name(found))
 
         return changed
 
-    def _record_state(self, place: tuple[str, int], truth: PartitionTruth, stat: ZnodeStat) -> None:
+    def _record_state(self, place: Place, truth: PartitionTruth, stat: ZnodeStat) -> None:
         """Record a partition's state, from a watch or from a read, unless a newer one is recorded."""
         with self._lock:
             if stat.mzxid >= self._newest[place]:
                 self._newest[place] = stat.mzxid
-                self._record_new(truth.event(*place, self.name_of))
+                self._recorder.note(truth.event(*place))
 
     def _controller_changed(self, data: bytes | None, _stat: ZnodeStat | None) -> None:
-        def event() -> Event:
-            return ControllerNamed(node=None if data is None else self.name_of(self._target.controller_id(data)))
+        with self._observing():
+            node = None if data is None else self._name_of(self._layout.controller_id(data))
+            self._recorder.note(ControllerNamed(node=node))
 
-        self._record(event)
-
-    def _named(self, children: list[str]) -> tuple[str | None, ...]:
-        return tuple(sorted((self.name_of(int(child)) for child in children), key=str))
-
-    def _record(self, event: Callable[[], Event]) -> None:
-        with self._observing(), self._lock:
-            self._record_new(event())
+    def _members_changed(self, children: list[str]) -> None:
+        with self._observing():
+            names = (self._name_of(int(child)) for child in children)
+            self._recorder.note(Members(nodes=tuple(sorted(names, key=str))))
 
     @contextmanager
     def _observing(self) -> Iterator[None]:
         """In a watch: kazoo would print an error, and the run would go on without the observation."""
         try:
-            yield
+            with self._lock:
+                yield
         except HistoryError:
             pass  # The history itself tells everybody that it cannot be written.
         except Exception as error:
-            self._history.give_up(error)
+            self._run.give_up(error)
 
-    def _record_new(self, event: Event) -> None:
-        about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None
-        if self._seen.get(about) != event:
-            self._seen[about] = event
-            self._history.record("metadata", OpType.INFO, event)
-
-    def name_of(self, broker_id: int) -> str | None:
-        """Return a node's name; None for no broker (-1)."""
+    def _name_of(self, broker_id: int) -> str | None:
         return self._names.get(broker_id)
+
+    def _truth_in(self, data: bytes, stat: ZnodeStat) -> PartitionTruth:
+        return self._layout.partition_state(data, stat.version).named(self._name_of)
 
     def truth(self, topic: str, partition: int) -> PartitionTruth | None:
         """
@@ -229,49 +213,45 @@ class RealZooKeeperView:
 
         A state that the run acts on is in the history before that, though its watch may fire later.
         """
-        found = self._read(self._target.partition_path(topic, partition))
+        found = self._read(self._layout.partition_path(topic, partition))
         if found is None:
             return None
-        truth = self._target.partition_truth(found[0], found[1].version)
+        truth = self._truth_in(*found)
         if (topic, partition) in self._newest:
             self._record_state((topic, partition), truth, found[1])
         return truth
 
     def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
         """Return the nodes of each partition of a topic now; {} if there is no such topic."""
-        data = self.read(self._target.topic_path(topic))
-        return self._by_name({} if data is None else self._target.assignment(data))
+        data = self.read(self._layout.topic_path(topic))
+        return self._by_name({} if data is None else self._layout.assignment(data))
 
     def _by_name(self, found: Mapping[int, tuple[int, ...]]) -> Mapping[int, tuple[str | None, ...]]:
-        return {partition: tuple(map(self.name_of, ids)) for partition, ids in found.items()}
+        return {partition: tuple(map(self._name_of, ids)) for partition, ids in found.items()}
 
     def controller(self) -> str | None:
         """Return the current controller's node name; None if there is no controller."""
-        found = self._read(self._target.controller_path())
-        return None if found is None else self.name_of(self._target.controller_id(found[0]))
+        office = self.office()
+        return None if office is None else office.node
 
-    def office(self) -> int:
-        """Return the session that owns the controller's node now; 0 if there is no controller."""
-        return self._owner(self._target.controller_path())
+    def office(self) -> Office | None:
+        """Return who made the controller's node, in which session, and by which transaction; None without it."""
+        found = self._read(self._layout.controller_path())
+        if found is None:
+            return None
+        node = self._name_of(self._layout.controller_id(found[0]))
+        return Office(node=node, member=_owner(found[1]), incarnation=int(found[1].czxid))
 
-    def office_made(self) -> int:
-        """Return the transaction that made the controller's node; 0 if there is no controller."""
-        found = self._read(self._target.controller_path())
-        return 0 if found is None else int(found[1].czxid)
+    def incarnation(self, name: str) -> int:
+        """Return the session that owns the node's registration now; 0 if it is not registered."""
+        found = self._read(self._layout.registration_path(self._ids[name]))
+        return 0 if found is None else _owner(found[1])
 
     def elections_asked(self) -> tuple[int, int]:
         """Return how often children of the request's parent came or went, and what wrote the one that is there."""
-        path = self._target.elections_path()
+        path = self._layout.elections_path()
         parent, request = self._read(path.rpartition("/")[0]), self._read(path)
         return 0 if parent is None else int(parent[1].cversion), 0 if request is None else int(request[1].mzxid)
-
-    def registered(self, name: str) -> int:
-        """Return the session that owns the node's registration now; 0 if it is not registered."""
-        return self._owner(self._target.registration_path(self._ids[name]))
-
-    def _owner(self, path: str) -> int:
-        found = self._read(path)
-        return 0 if found is None else int(found[1].ephemeralOwner) & SESSION_MASK
 
     def _read(self, path: str) -> tuple[bytes, ZnodeStat] | None:
         self._require_answer()
@@ -287,7 +267,7 @@ class RealZooKeeperView:
 
     def expire(self, name: str) -> str:
         """End the session that owns the node's registration; return what was observed, as one line."""
-        path = f"{self._chroot}{self._target.registration_path(self._ids[name])}"
+        path = f"{self._chroot}{self._layout.registration_path(self._ids[name])}"
         server = self._serving()
         session = owner_of(server, path)
         if session is None:
@@ -297,32 +277,32 @@ class RealZooKeeperView:
 
     def depose(self) -> str:
         """Delete the controller's node, so that the controller loses its role without failing."""
-        path = self._target.controller_path()
+        path = self._layout.controller_path()
         found = self._read(path)
         if found is None:
             raise PreconditionError(f"depose: there is no {path}; expected a controller to depose")
-        holder = self.name_of(self._target.controller_id(found[0]))
+        holder = self._name_of(self._layout.controller_id(found[0]))
         self._delete(path)
         now = self.controller()
         return f"{path} of {holder} deleted; {'there is no controller' if now is None else f'{now} is controller'}"
 
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Ask the controller to make an ISR member the leader, although no broker failed; return the request."""
-        return self._target.elect(self, topic, partition, self._ids[name])
+        return self._layout.elect(self, topic, partition, self._ids[name])
 
     def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
         """Ask the controller to move a partition to these nodes; return what was asked."""
-        return self._target.move(self, topic, partition, [self._ids[name] for name in names])
+        return self._layout.move(self, topic, partition, [self._ids[name] for name in names])
 
     def remove(self, topic: str, partitions: Sequence[int]) -> str:
         """Ask the controller to take these partitions, its highest, out of a topic; return what was asked."""
-        return self._target.remove(self, topic, partitions)
+        return self._layout.remove(self, topic, partitions)
 
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
         """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
-        return tuple(map(self.name_of, self._target.wanted(self, topic, partition)))
+        return tuple(map(self._name_of, self._layout.wanted(self, topic, partition)))
 
-    # --- an operator's access to ZooKeeper (harness.target.target.ZooKeeperPort) ---------------------------
+    # --- an operator's access to ZooKeeper (`Port` of layout.py) ------------------------------
     def read(self, path: str) -> bytes | None:
         """Return a node's data; None if there is no such node."""
         found = self._read(path)
@@ -372,6 +352,10 @@ class RealZooKeeperView:
         if self._giving_up is not None:
             self._giving_up.cancel()
         self._end()
+
+
+def _owner(stat: ZnodeStat) -> int:
+    return int(stat.ephemeralOwner) & SESSION_MASK
 
 
 def _connect(hosts: str) -> KazooClient:

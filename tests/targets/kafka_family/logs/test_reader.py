@@ -13,7 +13,7 @@ from harness.beneath import Folder
 from harness.bit_rot import Where
 from harness.logs.stream import read_whole
 from harness.target.logs import NodeFiles, QuickEnds, ReplicaFolders, Rots, Segments
-from targets.broker_target import TARGET as BROKER
+from targets.broker_target.target import TARGET as BROKER
 from targets.kafka.target import TARGET as KAFKA
 from targets.kafka_family.logs import checkpoint
 from targets.kafka_family.logs.reader import KafkaLogs

@@ -26,8 +26,9 @@ from harness.model import HistoryError, OpType, PreconditionError
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
-from targets.broker_target.target import TARGET
+from targets.broker_target.target import LAYOUT
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
+from tests.clusters import run_of
 from tests.needs import needs
 
 STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)
@@ -43,7 +44,7 @@ def test_zookeeper_that_does_not_answer_is_refused_and_no_client_is_left_open(
         silent.bind(("127.0.0.1", 0))  # without listening: every connection is refused
         address = Address(host="127.0.0.1", port=silent.getsockname()[1])
         with pytest.raises(PreconditionError, match=r"no session within 0.2 s; expected one"):
-            RealZooKeeperView(zookeeper=address, chroot="/x", target=TARGET, ids={"A": 1}, history=history)
+            view_at(address, history)
 
 
 @pytest.mark.slow
@@ -58,7 +59,7 @@ def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
         stack.callback(host.close)
         host.open()
         address = host.start_zookeeper()
-        view = RealZooKeeperView(zookeeper=address, chroot="/x", target=TARGET, ids={"A": 1}, history=history)
+        view = view_at(address, history)
         stack.callback(view.close)
         view.watch([("log", 0)])
         assert None is view.truth("log", 0)
@@ -78,7 +79,7 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
     """A run that ends on what it read would else lack that state: the checkers would miss an ISR."""
     late: list[tuple[bytes, ZnodeStat]] = []
     fired = threading.Event()
-    recorder = RealZooKeeperView._recorder
+    recorder = RealZooKeeperView._state_changed_of
 
     def recorder_of(view: RealZooKeeperView, topic: str, partition: int) -> Any:
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
@@ -90,17 +91,15 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
         return changed
 
     view_recorders: list[Any] = []
-    monkeypatch.setattr(RealZooKeeperView, "_recorder", recorder_of)
+    monkeypatch.setattr(RealZooKeeperView, "_state_changed_of", recorder_of)
     host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
         host.open()
-        view = RealZooKeeperView(
-            zookeeper=host.start_zookeeper(), chroot="/x", target=TARGET, ids={"A": 1}, history=history
-        )
+        view = view_at(host.start_zookeeper(), history)
         stack.callback(view.close)
         view.watch([("log", 0)])
-        path = TARGET.partition_path("log", 0)
+        path = LAYOUT.partition_path("log", 0)
         for epoch in (4, 5):
             fired.clear()
             put(view, path, encode_state(replace(STATE, leader_epoch=epoch)))
@@ -118,21 +117,23 @@ def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_pr
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The watches run in kazoo's threads, which print an error and go on."""
-    monkeypatch.setattr(TARGET, "controller_id", unreadable)
+    monkeypatch.setattr(LAYOUT, "controller_id", unreadable)
     host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
         host.open()
-        view = RealZooKeeperView(
-            zookeeper=host.start_zookeeper(), chroot="/x", target=TARGET, ids={"A": 1}, history=history
-        )
+        view = view_at(host.start_zookeeper(), history)
         stack.callback(view.close)
         view.watch([])
-        put(view, TARGET.controller_path(), b"{}")
+        put(view, LAYOUT.controller_path(), b"{}")
         assert until(lambda: "ZeroDivisionError: a bug" in refusal(history), WAIT_S)
-        view._delete(TARGET.controller_path())  # A watch of a history that has given up is silent, too.
-        put(view, TARGET.registration_path(1), b"{}")
+        view._delete(LAYOUT.controller_path())  # A watch of a history that has given up is silent, too.
+        put(view, LAYOUT.registration_path(1), b"{}")
         assert not caplog.messages
+
+
+def view_at(address: Address, history: History) -> RealZooKeeperView:
+    return RealZooKeeperView(run=run_of(history, address, ids={"A": 1}), layout=LAYOUT)
 
 
 def put(view: RealZooKeeperView, path: str, data: bytes) -> None:
@@ -169,7 +170,7 @@ class Nodes:
 def view_of(client: Nodes) -> RealZooKeeperView:
     """Return a view of these nodes, with all that it needs to read and to write."""
     view = RealZooKeeperView.__new__(RealZooKeeperView)
-    vars(view).update(_client=client, _silent="", _address="zk:2181", _target=TARGET, _ids={"A": 1, "B": 2})
+    vars(view).update(_client=client, _silent="", _address="zk:2181", _layout=LAYOUT, _ids={"A": 1, "B": 2})
     return view
 
 

@@ -1,0 +1,206 @@
+"""
+Metadata that are what was shown last: one look after another, each checked and recorded before anything is asked.
+
+What a target's own code raises, or shows that cannot be, is an observation lost: the run is unknown, and says
+"target NAME, metadata: …".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from harness import limits
+from harness.events import ControllerNamed, Members
+from harness.metadata.recorder import Recorder
+from harness.model import PreconditionError, TargetError
+from harness.target.metadata import UNNUMBERED, Look, Metadata, Office, PartitionTruth, Place, TargetRun
+
+
+class Shown(Metadata):
+    """
+    The base of metadata that a thread keeps up to date by `show`.
+
+    Args:
+        work: what the thread does; `show` is called in it alone.
+        end: what lets it end, besides `close` itself.
+    """
+
+    def __init__(self, run: TargetRun, work: Callable[[], None], end: Callable[[], None] = lambda: None) -> None:
+        self._run = run
+        self._end = end
+        # Reentrant: who listens to the history may ask.
+        self._changed = threading.Condition(threading.RLock())
+        self._look = Look()
+        self._versions: dict[Place, int] = {}
+        self._recorder: Recorder | None = None
+        self._places: Sequence[Place] = ()
+        self._problem = ""
+        # Whether there was a look yet.
+        self._shows = False
+        self._closed = False
+        self._thread = threading.Thread(
+            target=self._guarded, args=(work,), name=f"metadata of {run.target}", daemon=True
+        )
+
+    def start(self) -> None:
+        """Start the thread, once all of the object is there."""
+        self._thread.start()
+
+    # --- in the thread ---------------------------------------------------------------------------------------
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            self.fail(f"{type(error).__name__}: {error}; expected what it shows")
+
+    def show(self, look: object) -> None:
+        """Take a look as what the metadata show from now on, and record what is new."""
+        with self._changed:
+            if self._closed or self._problem:
+                return
+            if problem := problem_of(look, self._run.ids):
+                self.fail(problem)
+                return
+            assert isinstance(look, Look), "a look without a problem"
+            self._look, self._shows = replace(look, states=self._numbered(look.states)), True
+            self._record()
+            self._changed.notify_all()
+
+    def fail(self, problem: str) -> None:
+        """Note the first thing that is wrong with the part: every later ask raises it, and the run is unknown."""
+        with self._changed:
+            if self._problem or self._closed:
+                return
+            self._problem = f"target {self._run.target}, metadata: {problem}"
+            self._changed.notify_all()
+        self._run.give_up(TargetError(self._problem))
+
+    def _numbered(self, states: Mapping[Place, PartitionTruth]) -> Mapping[Place, PartitionTruth]:
+        """Return the states with a version: where the system has none, one that rises with each change seen."""
+        found: dict[Place, PartitionTruth] = {}
+        for place, state in states.items():
+            before = self._look.states.get(place)
+            if state.version == UNNUMBERED and (before is None or replace(before, version=UNNUMBERED) != state):
+                self._versions[place] = self._versions.get(place, UNNUMBERED) + 1
+            found[place] = replace(state, version=self._versions[place]) if state.version == UNNUMBERED else state
+        return found
+
+    def _record(self) -> None:
+        recorder, look = self._recorder, self._look
+        if recorder is None:
+            return
+        for topic, partition in self._places:
+            if (state := look.states.get((topic, partition))) is not None:
+                recorder.note(state.event(topic, partition))
+        for topic in dict.fromkeys(topic for topic, _ in self._places):
+            recorder.note_placed(topic, _of_topic(look, topic))
+        recorder.note(ControllerNamed(node=None if look.office is None else look.office.node))
+        recorder.note(Members(nodes=tuple(sorted(look.members))))
+
+    # --- asked by others ---------------------------------------------------------------------------------------
+    def watch(self, places: Sequence[Place]) -> None:
+        """Record what is there, and every change that is seen from now on."""
+        self.refresh()
+        with self._changed:
+            self._recorder, self._places = Recorder(self._run.record, places), tuple(places)
+            self._record()
+
+    def refresh(self) -> None:
+        """Return once what is shown is as new as this metadata can be; raise PreconditionError if that fails."""
+        self.require()
+
+    def require(self) -> None:
+        """Raise PreconditionError if something is wrong with the part."""
+        if self._problem:
+            raise PreconditionError(self._problem)
+
+    def _now(self) -> Look:
+        self.refresh()
+        return self._look
+
+    def truth(self, topic: str, partition: int) -> PartitionTruth | None:
+        """Return the partition's state, None if there is none yet."""
+        return self._now().states.get((topic, partition))
+
+    def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
+        """Return the nodes of each partition of a topic; {} if there is no such topic."""
+        return _of_topic(self._now(), topic)
+
+    def incarnation(self, name: str) -> int:
+        """Return the incarnation of a node's membership, 0 for no member."""
+        return self._now().members.get(name, 0)
+
+    def controller(self) -> str | None:
+        """Return the controller, None for none."""
+        office = self._now().office
+        return None if office is None else office.node
+
+    def office(self) -> Office | None:
+        """Return the controller's office, None while nobody holds it."""
+        return self._now().office
+
+    def close(self) -> None:
+        """
+        End the thread; safe to call twice.
+
+        Raises:
+            PreconditionError: it does not end in time; it is left alone, and the run is unknown.
+        """
+        with self._changed:
+            ended, self._closed = self._closed, True
+            self._changed.notify_all()
+        if ended:
+            return
+        ending = threading.Thread(target=self._end, daemon=True)  # the target's own code, which may hang too
+        ending.start()
+        for thread in (ending, self._thread):
+            thread.join(limits.METADATA_END_S_MAX)
+        if ending.is_alive() or self._thread.is_alive():
+            raise PreconditionError(
+                f"target {self._run.target}, metadata: at work {limits.METADATA_END_S_MAX:g} s after the end of "
+                "the run; expected it to end with it"
+            )
+
+
+def _of_topic(look: Look, topic: str) -> Mapping[int, tuple[str | None, ...]]:
+    return {partition: nodes for (of, partition), nodes in look.assigned.items() if of == topic}
+
+
+def problem_of(look: object, ids: Mapping[str, int]) -> str:
+    """Return what cannot be in a look that a target's own code made, "" for nothing."""
+    if not isinstance(look, Look):
+        return f"{_short(look)}; expected a Look"
+    try:
+        wrong = next(_wrong(look, ids, {*ids, None}), "")
+    except (TypeError, ValueError, AttributeError) as error:
+        return f"{_short(look)}: {error}; expected a Look"
+    return f"{wrong}; expected nodes of {', '.join(ids)} or None, and whole numbers" if wrong else ""
+
+
+def _wrong(look: Look, ids: Mapping[str, int], names: set[str | None]) -> Iterator[str]:
+    """Yield each part of a look that is of no node of the run, or has no whole number in its place."""
+    for (topic, partition), state in look.states.items():
+        numbers = not _low(state.epoch, -1) and not _low(state.version, UNNUMBERED)
+        if not numbers or not isinstance(state.in_sync, tuple) or not {state.leader, *state.in_sync} <= names:
+            yield f"state of {topic}-{partition}: {_short(state)}"
+    for name, incarnation in look.members.items():
+        if name not in ids or _low(incarnation, 1):
+            yield f"member {_short(name)}, incarnation {_short(incarnation)}"
+    for (topic, partition), nodes in look.assigned.items():
+        if not isinstance(nodes, tuple) or not {*nodes} <= names:
+            yield f"replicas of {topic}-{partition}: {_short(nodes)}"
+    office = look.office
+    if office is not None and (office.node not in names or _low(office.member, 0) or _low(office.incarnation, 0)):
+        yield f"office: {_short(office)}"
+
+
+def _low(number: object, least: int) -> bool:
+    """Return True for what is no whole number, or one below the least."""
+    return not isinstance(number, int) or isinstance(number, bool) or number < least
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= limits.METADATA_TEXT_MAX else f"{text[: limits.METADATA_TEXT_MAX]}…"
