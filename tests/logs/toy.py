@@ -1,4 +1,4 @@
-"""The log of docs/extending.md, which is no Kafka's: one file of a node, one record a line; the page has its reader."""
+"""The log of docs/extending.md, which is no Kafka's: a file a node, a record a line; the page has its reader."""
 
 from __future__ import annotations
 
