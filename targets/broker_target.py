@@ -14,12 +14,14 @@ from harness.registry import pick
 from harness.scenario.variant import present_name
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import NodeSpec, PartitionTruth, Printed, ZooKeeperPort
+from harness.target.traits import Epochs, Traits
 from targets.broker.config import SECRET_VARIABLE
 from targets.broker.core import assignments, wishes, zookeeper
 from targets.broker.core import rules as core_rules
 from targets.broker.core.inter_broker import AT, protocol_rules
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
+from targets.broker.core.rules import PROTOCOLS, Rules, TruncateTo, as_text, with_rule
+from targets.kafka_family.traits import OURS
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
@@ -48,15 +50,13 @@ class BrokerTarget:
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
         """Return a protocol's rules with these changes."""
-        if AT not in protocol:
-            pick("protocol", PROTOCOLS, protocol)
-        try:
-            chosen = protocol_rules(protocol)
-            for change in changes:
-                chosen = with_rule(chosen, present_name(change))
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-        return as_text(chosen)
+        return as_text(_chosen(protocol, changes))
+
+    def traits(self, protocol: str, changes: Sequence[str]) -> Traits:
+        """Return what the rules decide: epochs in records since KIP-101, ids of producers since KIP-98."""
+        rules = _chosen(protocol, changes)
+        epochs = Epochs.IN_RECORDS if rules.epochs else Epochs.NONE
+        return replace(OURS, epochs=epochs, idempotence=rules.idempotence)
 
     def require(self, rules: Mapping[str, str]) -> None:
         """Do nothing: this Python is all that it needs."""
@@ -158,10 +158,6 @@ class BrokerTarget:
         move = has.moves.get(partition)
         return has.replicas.get(partition, ()) if move is None else move.target
 
-    def emits_events(self) -> bool:
-        """Return True."""
-        return True
-
     def printed(self, line: str) -> Printed | None:
         """Return None: this broker emits events."""
         del line
@@ -176,6 +172,18 @@ class BrokerTarget:
         """Return the client that sends every request once."""
         del rules
         return "raw"
+
+
+def _chosen(protocol: str, changes: Sequence[str]) -> Rules:
+    if AT not in protocol:
+        pick("protocol", PROTOCOLS, protocol)
+    try:
+        chosen = protocol_rules(protocol)
+        for change in changes:
+            chosen = with_rule(chosen, present_name(change))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return chosen
 
 
 def settings_of(settings: Settings) -> dict[str, int | bool]:

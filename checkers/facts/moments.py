@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from checkers.facts.fact import fact
-from checkers.facts.view import key_of, names_of, setup_of
+from checkers.facts.view import key_of, names_of, traits
 from harness.events import (
     Append,
     Awaiting,
@@ -177,9 +177,8 @@ def _epochs_in_order(ops: Sequence[Op]) -> list[int]:
 
 @fact
 def margin_ns(ops: Sequence[Op]) -> int:
-    """Return how much later another process's event must be recorded to have happened later: 0 if simulated."""
-    setup = setup_of(ops)
-    return 0 if setup is not None and setup.host == "sim" else _RACE_NS
+    """Return how much later another process's event must be recorded to have happened later: 0 in exact order."""
+    return 0 if traits(ops).exact_order else _RACE_NS
 
 
 @fact

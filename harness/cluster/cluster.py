@@ -29,7 +29,8 @@ from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
-from harness.target.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
+from harness.target.target import PartitionTruth, Target
+from harness.target.traits import Traits
 from harness.workload.plan import ChurnPlan, Place
 
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
@@ -66,6 +67,7 @@ class Cluster:
     target: Target
     protocol: str
     rules: Mapping[str, str]
+    traits: Traits
     ids: Mapping[str, int]
     replicas: tuple[str, ...]
     topic: str
@@ -111,7 +113,7 @@ class Cluster:
             place=place,
             replicas=replicas,
             host=self.host,
-            target=self.target,
+            emits_events=self.traits.emits_events,
             zookeeper_view=self.zookeeper_view,
             addresses=self.addresses,
             exited=self._exited,
@@ -170,7 +172,7 @@ class Cluster:
             PreconditionError: the process ended by itself, or did not register or serve in time.
         """
         old = self.zookeeper_view.registered(name)
-        refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
+        refused = bool(old) and self.traits.refuses_old_membership
         if refused:
             self.zookeeper_view.expire(name)
         for partition in self.watched:

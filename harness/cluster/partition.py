@@ -30,7 +30,7 @@ from harness.events import (
     Truncate,
 )
 from harness.logdir.scan import ReplicaLog
-from harness.target.target import PartitionTruth, Target
+from harness.target.target import PartitionTruth
 from harness.workload.plan import Place
 
 # The events that `note` understands.
@@ -48,13 +48,14 @@ class Partition:
     Attributes:
         replicas: its nodes in the order of assignment; the first one leads at first.
         addresses: node's name -> the "host:port" that clients connect to; {} if clients need none.
+        emits_events: whether its nodes say themselves what they do.
         exited: the nodes that ended by themselves, which its cluster keeps.
     """
 
     place: Place
     replicas: tuple[str, ...]
     host: Machines
-    target: Target
+    emits_events: bool
     zookeeper_view: ZooKeeperView
     addresses: Mapping[str, str]
     exited: Collection[str]
@@ -132,7 +133,7 @@ class Partition:
         If nodes emit events, the node's last report must name this epoch. Otherwise the node itself is asked, if
         it has an address, and the epoch is not checked.
         """
-        if self.target.emits_events():
+        if self.emits_events:
             return self.reported_epoch(name) == epoch
         return name not in self.addresses or probe.leads(self.addresses[name], *self.place)
 

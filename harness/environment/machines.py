@@ -331,7 +331,7 @@ def open_machines(
         collector = Collector(host.bind_address, history, host.note_flushed)
         made.callback(collector.close)
         collectors.append(collector)
-        fabric = Fabric(host.bind_address, witness, commands=not target.emits_events())
+        fabric = Fabric(host.bind_address, witness, commands=not spec.traits.emits_events)
         made.callback(fabric.close)
         fabric.start()
         chroot = f"/{folder.parent.name}-{folder.name}"
@@ -346,9 +346,8 @@ def open_machines(
             history=history,
         )
         made.callback(zookeeper_view.close)
-        printed_lines = (
-            None if target.emits_events() else PrintedLines(spec.draw.ids, host.log_text, target.printed, history)
-        )
+        reads = not spec.traits.emits_events
+        printed_lines = PrintedLines(spec.draw.ids, host.log_text, target.printed, history) if reads else None
         machines = RealMachines(
             host=host, collector=collector, printed_lines=printed_lines, target=target, spec=spec
         )
@@ -381,6 +380,7 @@ def open_machines(
         target=target,
         protocol=spec.variant.protocol,
         rules=spec.rules,
+        traits=spec.traits,
         ids=spec.draw.ids,
         replicas=spec.scenario.replicas,
         topic=spec.scenario.topic,

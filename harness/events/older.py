@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, Final
 
 # In place of an op's f: any.
@@ -66,10 +67,25 @@ def renamed(source: str, f: str) -> Renamed | None:
     return table.get((source, f)) or table.get((source, ANY_F))
 
 
+def of_packages(name: str) -> tuple[Any, ...]:
+    """Return what the packages below targets/ hand over under a name, in their modules `older`."""
+    modules = filter(None, map(_older, _packages()))
+    return tuple(getattr(module, name) for module in modules if hasattr(module, name))
+
+
+@cache
+def _packages() -> tuple[str, ...]:
+    packages = iter_modules(import_module(_PACKAGES).__path__, f"{_PACKAGES}.")
+    return tuple(each.name for each in packages if each.ispkg)
+
+
+@cache
+def _older(package: str) -> ModuleType | None:
+    module = f"{package}.older"
+    return import_module(module) if find_spec(module) is not None else None
+
+
 @cache
 def _table() -> Mapping[tuple[str, str], Renamed]:
     """Return (source, f) -> what became of it, as the packages below targets/ say."""
-    packages = iter_modules(import_module(_PACKAGES).__path__, f"{_PACKAGES}.")
-    modules = (f"{each.name}.older" for each in packages if each.ispkg)
-    found = (import_module(module).OLDER for module in modules if find_spec(module) is not None)
-    return {key: each for table in found for key, each in table.items()}
+    return {key: each for table in of_packages("OLDER") for key, each in table.items()}

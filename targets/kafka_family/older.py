@@ -1,11 +1,15 @@
-"""The names that histories had while Fencepost knew Kafka on ZooKeeper alone, for harness/events/older.py."""
+"""What histories had while Fencepost knew Kafka on ZooKeeper alone, for harness/events/older.py and for traits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
+from harness.events import Setup
 from harness.events.older import ANY_F, Renamed
+from harness.target.traits import Traits
+from targets.kafka_family.traits import KAFKA, OURS
 
 # The end of a link, and the process of an op.
 _ENDS: Final = {"zookeeper": "metadata"}
@@ -27,3 +31,22 @@ OLDER: Final[Mapping[tuple[str, str], Renamed]] = {
         },
     ),
 }
+
+_OF: Final[Mapping[str, Traits]] = {"broker": OURS, "kafka": KAFKA}
+_SIMULATED: Final = "sim"
+
+
+def traits(setup: Setup) -> Traits | None:
+    """Return the traits of a run whose set-up has none: settings that are no rules were among its rules."""
+    found, rules, simulated = _OF.get(setup.target), setup.rules, setup.host == _SIMULATED
+    if found is None:
+        return None
+    return replace(
+        found,
+        named=rules.get("named", ""),
+        models=rules.get("models", ""),
+        exact_order=simulated,
+        tells_flushes=not simulated,
+        deletes_later=bool(setup.deletes_later),
+        idempotence=rules.get("idempotence") == "yes",
+    )

@@ -21,6 +21,7 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run
 from harness.scenario.variant import Variant
+from harness.target.traits import Traits
 from targets.broker_target import TARGET
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
@@ -61,6 +62,7 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
         target=part,
         protocol="hw",
         rules={},
+        traits=Traits(emits_events=True),
         ids={},
         replicas=(),
         topic="log",
@@ -70,14 +72,6 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
         zookeeper_view=part,
         time=RealTime(),
     )
-
-
-class Telling:
-    """A target whose nodes send events."""
-
-    def emits_events(self) -> bool:
-        """Return True."""
-        return True
 
 
 class Room:
@@ -144,7 +138,7 @@ def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path, monkeyp
             tmp_path,
             History(tmp_path / "history.jsonl"),
             make_host=cast(Any, lambda *_, **__: host),
-            target=cast(Any, Telling()),
+            target=cast(Any, None),
             zookeeper=NOBODY,
             power_tier=None,
         )

@@ -14,6 +14,7 @@ from harness.cluster.partition import Partition
 from harness.environment.real_time import RealTime
 from harness.history.file import History
 from harness.target.target import PartitionTruth
+from harness.target.traits import Traits
 from harness.workload.plan import Place
 
 
@@ -61,7 +62,7 @@ class FakePartition(Partition):
             place=Place("log", 0),
             replicas=cluster.replicas,
             host=cluster.host,
-            target=cluster.target,
+            emits_events=cluster.traits.emits_events,
             zookeeper_view=cluster.zookeeper_view,
             addresses=cluster.addresses,
             exited=cluster._exited,
@@ -88,6 +89,7 @@ class FakeCluster(Cluster):
         self.replicas = ("B", "A")
         self.topic, self.partition = "log", 0
         self.rules = {"truncate_to": "one_answer"}
+        self.traits = Traits(emits_events=True)
         self.in_force = InForce()
         self.zookeeper, self.workload = None, None
         self.before_down = {"A": (7, 0)}
@@ -109,7 +111,7 @@ class FakeCluster(Cluster):
         )
         self.time = RealTime()
         self.target = SimpleNamespace(  # type: ignore[assignment]
-            emits_events=lambda: True, first_question=lambda _: "OffsetForLeaderEpoch"
+            first_question=lambda _: "OffsetForLeaderEpoch"
         )
         self.gone: set[str] = set()
         self.host = SimpleNamespace(  # type: ignore[assignment]

@@ -17,6 +17,7 @@ from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
 from harness.target.target import PartitionTruth
+from harness.target.traits import Traits
 from tests.events.filled import filled
 from tests.scenario import words
 from tests.scenario.fakes import FakeClient, FakeCluster, FakeLinks
@@ -113,8 +114,9 @@ def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Ha
 
 def silent(room: Room, first_question: str = "OffsetForLeaderEpoch") -> None:
     """Let nodes emit no events."""
-    target: Any = SimpleNamespace(emits_events=lambda: False, first_question=lambda _: first_question)
-    room.cluster.target = room.cluster.main.target = target
+    target: Any = SimpleNamespace(first_question=lambda _: first_question)
+    room.cluster.target, room.cluster.traits = target, Traits()
+    room.cluster.main.emits_events = False
 
 
 def commanded(room: Room, name: str, epoch: int, *, error: int = 0, topic: str = "log") -> None:
