@@ -29,6 +29,7 @@ from harness.events import (
     Truncate,
 )
 from harness.model import Anomaly, Kind, Op, OpType, events_of
+from harness.target.traits import Seen
 
 # How far apart events of different processes may be recorded, against their true order, on real machines.
 _RACE_NS: Final = 500_000_000
@@ -200,7 +201,8 @@ def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
     """
     Return the proof that ZooKeeper never had an epoch, which that op names; () if it had it, or may have had it.
 
-    A watch misses short-lived states: only two neighbouring versions show that nothing stood between.
+    A watch misses short-lived states: only two neighbouring versions show that nothing stood between. Where the
+    metadata are polled, nothing else shows that an epoch will not be found after the last look, either.
     """
     by_epoch, order = states_of_epoch(ops), _epochs_in_order(ops)
     if not order or epoch in by_epoch:
@@ -209,6 +211,8 @@ def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
     before = by_epoch[order[place - 1]][-1] if place else None
     after = by_epoch[order[place]][0] if place < len(order) else None
     if after is None:
+        if traits(ops).seen is Seen.POLLED:
+            return ()
         return (before[0].index,) if before is not None and settled(ops, op) else ()
     if after[1].version == (before[1].version + 1 if before is not None else 0):
         return tuple(each[0].index for each in (before, after) if each is not None)
