@@ -67,6 +67,12 @@ def renamed(source: str, f: str) -> Renamed | None:
     return table.get((source, f)) or table.get((source, ANY_F))
 
 
+def counted(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return counts of a stored suite with the names of today."""
+    names = {old: now for table in of_packages("COUNTED") for old, now in table.items()}
+    return {names.get(name, name): count for name, count in counts.items()}
+
+
 def of_packages(name: str) -> tuple[Any, ...]:
     """Return what the packages below targets/ hand over under a name, in their modules `older`."""
     modules = filter(None, map(_older, _packages()))

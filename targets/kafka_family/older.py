@@ -23,6 +23,14 @@ OLDER: Final[Mapping[tuple[str, str], Renamed]] = {
     ("broker", "isr"): Renamed(source="broker", keys=_VERSION),
     ("broker", "unreadable-node"): Renamed(source="broker", f={"unreadable-node": "unreadable-metadata"}),
     ("fabric", ANY_F): Renamed(source="fabric", f={"commanded": "learned"}, texts=_ENDS),
+    ("nemesis", ANY_F): Renamed(
+        source="nemesis",
+        texts={
+            "zookeeper-lost": "metadata-lost",
+            "zookeeper-weak": "metadata-weak",
+            "cut-off-from-zookeeper": "cut-off-from-metadata",
+        },
+    ),
     ("simulator", "world"): Renamed(
         source="simulator",
         keys={
@@ -31,6 +39,9 @@ OLDER: Final[Mapping[tuple[str, str], Renamed]] = {
         },
     ),
 }
+
+# What a stored suite counts, of faults.
+COUNTED: Final[Mapping[str, str]] = {"zookeeper": "metadata"}
 
 _OF: Final[Mapping[str, Traits]] = {"broker": OURS, "kafka": KAFKA}
 _SIMULATED: Final = "sim"

@@ -38,7 +38,7 @@ def cluster(**state: Any) -> Any:
     found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "zookeeper": None, **state}
     cut = found.pop("cut", frozenset())
     in_force = SimpleNamespace(
-        nodes=lambda effects: cut if Effect.ZOOKEEPER_LOST in effects else (), of=lambda *_: None
+        nodes=lambda effects: cut if Effect.METADATA_LOST in effects else (), of=lambda *_: None
     )
     found.setdefault("in_force", in_force)
     found["leader"] = lambda: "A"
@@ -109,8 +109,8 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("expire A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
     ("zombie A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
     ("zookeeper-leader-lost A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("zookeeper-outage A", {"cut": {"A"}}, "A is zookeeper-lost already"),
-    ("zookeeper-back A", {}, "A is not zookeeper-lost, zookeeper-weak"),
+    ("zookeeper-outage A", {"cut": {"A"}}, "A is metadata-lost already"),
+    ("zookeeper-back A", {}, "A is not metadata-lost, metadata-weak"),
     ("zookeeper-back D", {"cut": {"A", "D"}}, "what D and ZooKeeper tell each other is held"),
     ("return A", {"zombies": {"A": None}, "cut": {"A"}}, "A is cut from ZooKeeper by another fault too"),
     ("restart D", {"down": {"D"}}, "what D and ZooKeeper tell each other is held"),
