@@ -27,7 +27,7 @@ def events(records: int) -> Iterator[Said]:
     """Yield what is recorded in such a run: process, type and event."""
     yield "runner", OpType.INFO, _setup()
     yield (
-        "zookeeper",
+        "metadata",
         OpType.INFO,
         MetadataState(topic=_TOPIC, partition=0, leader="A", epoch=0, isr=tuple(_NODES), version=0),
     )

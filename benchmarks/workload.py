@@ -97,6 +97,7 @@ def spec_of(workload: str, seconds: int, seed: int) -> RunSpec:
         host="local",
         variant=Variant(protocol=PROTOCOL),
         rules=target.rules(PROTOCOL, ()),
+        traits=target.traits(PROTOCOL, ()),
         scenario=scenario,
         draw=draw(scenario, seed),
     )

@@ -22,20 +22,20 @@ class Effect(StrEnum):
     The effect of a fault on a node.
 
     The first group lasts until it is undone, in this order: a paused process does nothing, so it cannot register
-    when its link is healed; ZooKeeper must answer before anybody registers, or is asked for anything; a node can
+    when its link is healed; the metadata must answer before a node registers, or is asked for anything; it can
     register at its start only if it is not cut off, and needs its clock and its disk; a move that goes on may wait
     for a node that is down, and the next move for its end. The other effects are momentary. A fault with no effect
     (NONE) proves nothing if it bites.
     """
 
     PAUSED = "paused"
-    ZOOKEEPER_LOST = "zookeeper-lost"
-    ZOOKEEPER_WEAK = "zookeeper-weak"
+    METADATA_LOST = "metadata-lost"
+    METADATA_WEAK = "metadata-weak"
     PACKETS_IMPAIRED = "packets-impaired"
     LINKS_IMPAIRED = "links-impaired"
     PARTITIONED = "partitioned"
     CLIENTS_CUT = "cut-off-from-clients"
-    CUT_OFF = "cut-off-from-zookeeper"
+    CUT_OFF = "cut-off-from-metadata"
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
     DISK_SLOW = "disk-slow"
@@ -64,8 +64,8 @@ class Effect(StrEnum):
         return self in DOWN
 
     @property
-    def leaves_zookeeper(self) -> bool:
-        """Whether the node loses its registration, at once or when its session ends."""
+    def leaves_the_cluster(self) -> bool:
+        """Whether the node loses its membership, at once or when it has not been heard of for too long."""
         return self.is_down or self in (Effect.CUT_OFF, Effect.SESSION_ENDED)
 
     @property
@@ -83,12 +83,12 @@ LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_G
 ON_LINKS: Final = frozenset({Effect.PARTITIONED, Effect.LINKS_IMPAIRED, Effect.CLIENTS_CUT})
 # Clients do not reach the node, or hardly: nobody can tell by asking it whether it serves.
 UNREACHED: Final = frozenset({Effect.CLIENTS_CUT, Effect.PACKETS_IMPAIRED})
-# The node does not reach ZooKeeper, or not all of its servers: its session ends by its timeout alone.
-ON_ZOOKEEPER: Final = frozenset({Effect.ZOOKEEPER_LOST, Effect.ZOOKEEPER_WEAK})
+# The node does not reach the metadata, or not all of their servers: its membership ends by its timeout alone.
+ON_METADATA: Final = frozenset({Effect.METADATA_LOST, Effect.METADATA_WEAK})
 LASTING: Final = (
     DOWN
     | ON_LINKS
-    | ON_ZOOKEEPER
+    | ON_METADATA
     | {
         Effect.CUT_OFF,
         Effect.CLOCK_WRONG,

@@ -20,7 +20,7 @@ def inject(cluster: Cluster, name: str) -> str:
     """Cut the link to ZooKeeper and reset its connections; the probe is a connection or a frame that was lost."""
     link_fault.refuse_twice(cluster, "cut-from-metadata", name)
     rules = link_fault.LinkRules(word="lost", rules=(cluster.fabric.cut(name, METADATA, close=True),))
-    return link_fault.begin(cluster, "cut-from-metadata", Effect.ZOOKEEPER_LOST, name, rules)
+    return link_fault.begin(cluster, "cut-from-metadata", Effect.METADATA_LOST, name, rules)
 
 
 FAULT = Fault(
@@ -29,7 +29,7 @@ FAULT = Fault(
     inject=inject,
     heal=zookeeper_back.inject,
     probe=link_fault.probe,
-    effect=Effect.ZOOKEEPER_LOST,
+    effect=Effect.METADATA_LOST,
     band=Band.IMPAIRED,
     weight=0.0,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from harness.cluster import zookeeper_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.effect import ON_ZOOKEEPER, Band, Effect
+from harness.effect import ON_METADATA, Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
@@ -23,7 +23,7 @@ FAULT = Fault(
     inject=inject,
     heal=None,
     effect=Effect.NONE,
-    heals=ON_ZOOKEEPER,
+    heals=ON_METADATA,
     band=Band.MARK,
     weight=0.0,
 )

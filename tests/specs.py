@@ -40,6 +40,7 @@ def cluster_spec(
         host=host,
         variant=Variant(protocol=protocol),
         rules=target.rules(protocol, changes),
+        traits=target.traits(protocol, changes),
         scenario=scenario,
         draw=Draw(seed=seed, ids=ids, counts={}),
         nemeses=tuple(nemeses),

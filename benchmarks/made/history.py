@@ -171,8 +171,8 @@ class Maker:
             sends_once=True,
         )
         self._event("runner", OpType.INFO, setup)
-        self._event("zookeeper", OpType.INFO, ControllerNamed(node="D"))
-        self._event("zookeeper", OpType.INFO, Members(nodes=tuple(_IDS)))
+        self._event("metadata", OpType.INFO, ControllerNamed(node="D"))
+        self._event("metadata", OpType.INFO, Members(nodes=tuple(_IDS)))
 
     def _leader(self, part: _Part) -> str:
         return NODES[(part.epoch - part.last) % len(NODES)]
@@ -180,7 +180,7 @@ class Maker:
     def _elect(self, part: _Part) -> None:
         part.epoch += 1
         part.version += 1
-        self._event("zookeeper", OpType.INFO, self._state(part))
+        self._event("metadata", OpType.INFO, self._state(part))
 
     def _state(self, part: _Part) -> MetadataState:
         return MetadataState(

@@ -181,14 +181,14 @@ def _nothing(sent: Sent, held: Logs, place: int) -> None:
 
 def _strange_member(state: MetadataState, _: int) -> list[tuple[str, Event]]:
     """A broker that is no replica is in the ISR."""
-    return [("zookeeper", replace(state, isr=(*state.isr, "D"), version=state.version + 1))]
+    return [("metadata", replace(state, isr=(*state.isr, "D"), version=state.version + 1))]
 
 
 def _other_leader(state: MetadataState, _: int) -> list[tuple[str, Event]]:
     """Another replica leads in the same epoch, and then its leader again."""
     other = next(node for node in state.isr if node != state.leader)
     return [
-        ("zookeeper", replace(state, leader=leader, version=state.version + step))
+        ("metadata", replace(state, leader=leader, version=state.version + step))
         for step, leader in enumerate((other, state.leader), start=1)
     ]
 

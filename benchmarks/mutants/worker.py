@@ -80,6 +80,7 @@ def scenarios() -> list[str]:
                 host=SIM,
                 variant=Variant(protocol=PROTOCOL),
                 rules=TARGET.rules(PROTOCOL, ()),
+                traits=TARGET.traits(PROTOCOL, ()),
                 scenario=scenario,
                 draw=draw(scenario, 0),
             )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers.facts.fact import fact
-from checkers.facts.view import is_removed, key_of, run_setup_of
+from checkers.facts.view import is_removed, key_of, run_setup_of, traits
 from harness.events import AddPartitions, CreateTopic, DeleteTopic, Event, RemovePartitions
 from harness.model import HistoryError, Op, OpType, Source
 
@@ -103,7 +103,7 @@ def newest_generation(ops: Sequence[Op]) -> Newest:
     asks = list(_asks(ops, topic, partition))
     setup = run_setup_of(ops)
     began = setup is not None and is_removed(setup, topic, partition)
-    later = setup is not None and bool(setup.deletes_later)
+    later = traits(ops).deletes_later
     proof = tuple(ask.done for ask in asks if ask.done < END)
     states, since = frozenset({_State(there=began, pending=frozenset())}), -1
     for number, ask in enumerate(asks):

@@ -215,7 +215,9 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
                 if op.index >= back:
                     break
                 joined = {member: joined.get(member, op.index) for member in map(str, state.isr)}
-            case Injection(nodes=nodes) if op.type is not OpType.INVOKE and nature_of(op).effect.leaves_zookeeper:
+            case Injection(nodes=nodes) if (
+                op.type is not OpType.INVOKE and nature_of(op).effect.leaves_the_cluster
+            ):
                 left.update(dict.fromkeys(nodes, op.index))
     # The leader may report the epoch of that decision before the watch shows its state.
     decided = any(state.op.index == back and state.epoch == takeover.epoch for state in isr_states(ops))

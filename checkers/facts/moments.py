@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from checkers.facts.fact import fact
-from checkers.facts.view import key_of, names_of, setup_of
+from checkers.facts.view import key_of, names_of, traits
 from harness.events import (
     Append,
     Awaiting,
@@ -29,6 +29,7 @@ from harness.events import (
     Truncate,
 )
 from harness.model import Anomaly, Kind, Op, OpType, events_of
+from harness.target.traits import Seen
 
 # How far apart events of different processes may be recorded, against their true order, on real machines.
 _RACE_NS: Final = 500_000_000
@@ -177,9 +178,8 @@ def _epochs_in_order(ops: Sequence[Op]) -> list[int]:
 
 @fact
 def margin_ns(ops: Sequence[Op]) -> int:
-    """Return how much later another process's event must be recorded to have happened later: 0 if simulated."""
-    setup = setup_of(ops)
-    return 0 if setup is not None and setup.host == "sim" else _RACE_NS
+    """Return how much later another process's event must be recorded to have happened later: 0 in exact order."""
+    return 0 if traits(ops).exact_order else _RACE_NS
 
 
 @fact
@@ -201,7 +201,8 @@ def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
     """
     Return the proof that ZooKeeper never had an epoch, which that op names; () if it had it, or may have had it.
 
-    A watch misses short-lived states: only two neighbouring versions show that nothing stood between.
+    A watch misses short-lived states: only two neighbouring versions show that nothing stood between. Where the
+    metadata are polled, nothing else shows that an epoch will not be found after the last look, either.
     """
     by_epoch, order = states_of_epoch(ops), _epochs_in_order(ops)
     if not order or epoch in by_epoch:
@@ -210,6 +211,8 @@ def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
     before = by_epoch[order[place - 1]][-1] if place else None
     after = by_epoch[order[place]][0] if place < len(order) else None
     if after is None:
+        if traits(ops).seen is Seen.POLLED:
+            return ()
         return (before[0].index,) if before is not None and settled(ops, op) else ()
     if after[1].version == (before[1].version + 1 if before is not None else 0):
         return tuple(each[0].index for each in (before, after) if each is not None)

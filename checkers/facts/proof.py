@@ -288,7 +288,7 @@ def _away(ops: Sequence[Op], node: str, index: int) -> bool:
     left = [
         op.index
         for op, fault in events_of(ops, Injection)
-        if op.index < index and node in fault.nodes and nature_of(op).effect.leaves_zookeeper
+        if op.index < index and node in fault.nodes and nature_of(op).effect.leaves_the_cluster
     ]
     registered = [op.index for op, _ in events_of(ops, Member) if op.process == node and op.index < index]
     return bool(left) and max(left) > max(registered, default=-1)

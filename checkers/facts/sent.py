@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from checkers.facts.fact import fact
-from checkers.facts.view import final_logs, setup_of
+from checkers.facts.view import final_logs, setup_of, traits
 from harness.events import Produce
 from harness.logs.record import sent_digest
 from harness.model import Op, OpType, events_of
@@ -75,7 +75,7 @@ def sent_digests(ops: Sequence[Op]) -> Mapping[str, frozenset[str]]:
     """
     told = {value: frozenset(sent.digests) for value, sent in sent_values(ops).items() if sent.digests}
     setup = setup_of(ops)
-    if setup is None or not setup.sends_once or setup.host == "sim" or len(told) == len(sent_values(ops)):
+    if setup is None or not setup.sends_once or traits(ops).exact_order or len(told) == len(sent_values(ops)):
         return told
     guessed = {value: sent_digest(value) for value in sent_values(ops) if value not in told}
     stored = (record for log in final_logs(ops).values() for record in log.records.values())

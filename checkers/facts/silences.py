@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checkers.facts.fact import fact
-from harness.effect import ON_ZOOKEEPER, nature_of
+from harness.effect import ON_METADATA, nature_of
 from harness.events import Delay, Heal, Hold, Injection, Release
 from harness.model import Op, OpType, events_of
 
@@ -40,9 +40,9 @@ def _unheard(ops: Sequence[Op]) -> list[tuple[str, int, Op]]:
     for op, fault in events_of(ops, Injection):
         nature = nature_of(op)
         for node in fault.nodes:
-            if nature.effect in ON_ZOOKEEPER:
+            if nature.effect in ON_METADATA:
                 begun.setdefault(node, op.index)
-            elif nature.heals & ON_ZOOKEEPER and op.type is not OpType.INVOKE and node in begun:
+            elif nature.heals & ON_METADATA and op.type is not OpType.INVOKE and node in begun:
                 found.append((node, begun.pop(node), op))
     return found + [(node, since, ops[-1]) for node, since in begun.items()]
 

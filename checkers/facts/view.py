@@ -24,6 +24,7 @@ from harness.events import (
 )
 from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
 from harness.target.settings import FORMAT_SETTING
+from harness.target.traits import Traits, traits_of
 
 NO_KEY: Final = ("", -1)
 # The setting of a run whose batches need have no epochs.
@@ -121,6 +122,13 @@ def run_setup_of(ops: Sequence[Op]) -> Setup | None:
 def changes_format(ops: Sequence[Op]) -> bool:
     """Return True if a client has asked for another message format of a topic."""
     return any(event.setting == FORMAT_SETTING for _, event in events_of(ops, AlterTopic))
+
+
+@fact
+def traits(ops: Sequence[Op]) -> Traits:
+    """Return what is true of the system that was played, as the set-up has it; the defaults without a set-up."""
+    setup = run_setup_of(ops)
+    return Traits() if setup is None else traits_of(setup)
 
 
 @fact

@@ -35,13 +35,13 @@ from harness.events import (
     Started,
 )
 from harness.model import HistoryError, Op, OpType, Source
+from harness.target.traits import traits_of
 
 # The event of a log whose start moved.
 _MOVED: Final = frozenset({"log-start", "cleaned"})
 # Calls of clients that may be under way at once; of more, the oldest are forgotten, and their ends say nothing.
 CALLS_MAX: Final = 65_536
 # The host on which ops are recorded in the order in which they happened.
-_EXACT: Final = "sim"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class LiveCheck:
                 case Source.METADATA:
                     return self._state(op)
                 case Source.RUNNER if isinstance(event := op.event, Setup):
-                    self._clean, self._exact = not event.unclean, event.host == _EXACT
+                    self._clean, self._exact = not event.unclean, traits_of(event).exact_order
                     self._churned = frozenset((*(event.churned or ()), *(event.removed or ())))
                     self._names = {broker: node for node, broker in event.nodes.items()}
         except HistoryError:

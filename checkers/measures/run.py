@@ -21,7 +21,7 @@ from checkers.measures.in_force import InForce
 from checkers.measures.latency import bounds_of, buckets_of
 from harness.events import Done, LineUnreadable, Produce, Setup
 from harness.model import Op, OpType, Source
-from harness.target.target import MODELS
+from harness.target.traits import traits_of
 
 # What is measured, a word, two numbers that tell it from others, and two that add up: a sum and a maximum.
 Measure: TypeAlias = tuple[str, str, int, int, int, int]
@@ -41,7 +41,6 @@ LOOKED_AT: Final[Mapping[Source, frozenset[str]]] = {
         {"hold", "release", "cut", "heal", "delay", "double", "held", "lost", "delayed", "doubled"}
     ),
 }
-VIRTUAL_HOST: Final = "sim"
 
 
 def is_looked_at(source: Source, f: str) -> bool:
@@ -90,7 +89,7 @@ class RunMeasures:
                 yield what, kind, 0, 0, count, 0
         for kind, since_ns, end_ns in self._in_force.spans(self._last_ns):
             yield SPAN, kind, since_ns, end_ns, 0, 0
-        yield from self._produces(window_of(virtual=self.setup.host == VIRTUAL_HOST))
+        yield from self._produces(window_of(virtual=traits_of(self.setup).exact_order))
 
     def _problem(self) -> str:
         if self._unreadable:
@@ -222,8 +221,9 @@ def _windows(sent_ns: Ints, ended_ns: Ints, acked: Bools, window_ns: int) -> Ite
 
 def _about(setup: Setup) -> str:
     # The protocols of another system are its releases; our broker has one release, and many protocols.
-    release = f"{setup.target}:{setup.protocol}" if MODELS in setup.rules else setup.target
-    return json.dumps({"release": release, "virtual": setup.host == VIRTUAL_HOST})
+    traits = traits_of(setup)
+    release = f"{setup.target}:{setup.protocol}" if traits.models else setup.target
+    return json.dumps({"release": release, "virtual": traits.exact_order})
 
 
 def _ints(numbers: Sequence[int]) -> Ints:

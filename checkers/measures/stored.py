@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from checkers.measures.run import UNREADABLE, VIRTUAL_HOST
+from checkers.measures.run import UNREADABLE
 from checkers.measures.schema import SCHEMAS
 from harness.model import Anomaly, UsageError
 from harness.run.result import RunResult
@@ -126,7 +126,7 @@ def _about(folder: str, suite: Suite, result: RunResult, started: datetime) -> d
         "family": family_of(result.protocol, changed=bool(suite.rules)),
         "release": suite.target,
         "host": suite.host,
-        "clock": "virtual" if suite.host == VIRTUAL_HOST else "real",
+        "clock": "virtual" if suite.simulated else "real",
     }
 
 

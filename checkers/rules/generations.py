@@ -56,7 +56,7 @@ KINDS: Final = (
         "so; or the same of a partition that is added and removed",
         words="A topic or a partition is not as a broker answered: what it said was created or deleted was not.",
         evidence="client: create-topic, delete-topic, remove-partitions, add-partitions; runner: setup "
-        "(deletes_later, removed)",
+        "(traits, removed)",
         unchecked="A create or a delete without an answer: what it leaves open is lawful. Where deletes take "
         "effect later, all but the create of a topic that certainly was there.",
         source="Apache Kafka, CreateTopics and DeleteTopics",

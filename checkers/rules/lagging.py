@@ -9,7 +9,7 @@ from typing import Final
 from checkers.facts.moments import Moment, anomaly, margin_ns, moments, states
 from checkers.facts.view import at, setup_of
 from checkers.facts.wrong_clocks import clock_was_wrong
-from harness.effect import ON_ZOOKEEPER, nature_of
+from harness.effect import ON_METADATA, nature_of
 from harness.events import (
     Cut,
     Delay,
@@ -139,6 +139,6 @@ def _zookeeper_hurt(ops: Sequence[Op]) -> bool:
     """Return True if a fault of ZooKeeper or of a link to it may have delayed a write."""
     if any(world.metadata_faults_bit for _, world in events_of(ops, World)):
         return True
-    if any(nature_of(op).effect in ON_ZOOKEEPER for op, _ in events_of(ops, Injection)):
+    if any(nature_of(op).effect in ON_METADATA for op, _ in events_of(ops, Injection)):
         return True
     return any(_METADATA in rule.link for kind in (Cut, Hold, Delay, Double) for _, rule in events_of(ops, kind))

@@ -16,7 +16,7 @@ from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly, margin_ns, states
 from checkers.facts.outages import outages
 from checkers.facts.view import at, setup_of
-from harness.effect import ON_ZOOKEEPER, Effect, nature_of
+from harness.effect import ON_METADATA, Effect, nature_of
 from harness.events import (
     ControllerNamed,
     ControllerOffice,
@@ -40,9 +40,9 @@ _NAMED_MAX: Final = 5
 _SLOW: Final = 4
 # Effects under which a node may register, and not live, be connected or be in time to report it.
 _KEEPS: Final = frozenset(
-    {effect for effect in Effect if effect.leaves_zookeeper}
+    {effect for effect in Effect if effect.leaves_the_cluster}
     | {Effect.PAUSED, Effect.CLOCK_WRONG, Effect.DISK_GONE}
-    | ON_ZOOKEEPER
+    | ON_METADATA
 )
 
 KINDS: Final = (
@@ -234,7 +234,7 @@ def _ended(ops: Sequence[Op]) -> Iterator[_Break]:
     shown = list(events_of(ops, Members))
     begun: dict[tuple[str, ...], Op] = {}
     for op, fault in events_of(ops, Injection):
-        if not nature_of(op).effect.leaves_zookeeper or nature_of(op).effect.is_down:
+        if not nature_of(op).effect.leaves_the_cluster or nature_of(op).effect.is_down:
             continue  # the session of a process that died may outlive its fault
         if op.type is OpType.INVOKE:
             begun[fault.nodes] = op

@@ -13,9 +13,10 @@ from typing import Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, margin_ns, state_of_version, states, states_of_epoch, whole
-from checkers.facts.view import at, names_of, setup_of
+from checkers.facts.view import at, names_of, setup_of, traits
 from harness.events import Elected, Follower, Healed, IsrChanged, Leader, Learned, MetadataState
 from harness.model import Anomaly, Kind, Op, OpType, events_of
+from harness.target.traits import Seen
 
 _Break: TypeAlias = tuple[str, tuple[int, ...]]
 _Told: TypeAlias = Elected | Leader | Follower | Learned | IsrChanged
@@ -85,6 +86,8 @@ def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
 
 def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield states that a broker acted on, and that the watch had the time to see and did not."""
+    if traits(ops).seen is Seen.POLLED:
+        return
     margin, names = margin_ns(ops), names_of(ops)
     healed = next((op.time_ns for op, _ in events_of(ops, Healed) if op.type is OpType.OK), 0)
     kinds: tuple[type[_Told], ...] = (Elected, Leader, Follower, Learned, IsrChanged)

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import at, is_churned, key_of, names_place, protocol_of, setup_of
+from checkers.facts.view import at, is_churned, key_of, names_place, protocol_of, setup_of, traits
 from checkers.rules.lives import broken_lives
 from checkers.rules.values import strange_values
 from harness.events import (
@@ -57,7 +57,6 @@ _BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
 # Events in which null is no node, rather than a node that is not of the run.
 _MAY_BE_NONE: Final = frozenset({"controller"})
 # The target whose brokers emit events, and so must have emitted some.
-_TELLING: Final = "broker"
 
 _TOPIC_FS: Final = frozenset({"create-topic", "delete-topic", "remove-partitions", "add-partitions"})
 
@@ -329,7 +328,7 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
     # A churned topic may go before it has a state.
     if not ops.by_key.get((Source.METADATA, "state")) and not is_churned(ops):
         yield "ZooKeeper's state of the partition was never seen", ()
-    if setup.target != _TELLING or not ops.by_key.get((Source.BROKER, "started")):
+    if not traits(ops).emits_events or not ops.by_key.get((Source.BROKER, "started")):
         return  # a comparison with Apache Kafka leaves out the events of both
     told: set[str] = set()
     ids = setup.nodes

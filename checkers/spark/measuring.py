@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.measures.availability import window_of
 from checkers.measures.folders import Folders
-from checkers.measures.run import LOOKED_AT, UNREADABLE, VIRTUAL_HOST
+from checkers.measures.run import LOOKED_AT, UNREADABLE
 from checkers.measures.stored import STORED_SCHEMA, unread_suite
 from checkers.spark.assemble import event_of
 from checkers.spark.errors import said
@@ -41,6 +41,7 @@ from harness.run.store import Run
 from harness.tables.manifest import Manifest, TablesError, table_path
 from harness.tables.schema import SCHEMAS
 from harness.tables.writer import ensure_tables
+from harness.target.traits import traits_of
 
 # Large runs whose tables are queried together.
 _TOGETHER: Final = 8
@@ -126,7 +127,7 @@ def _window_ns(run: Run, manifest: Manifest) -> int:
     with pq.ParquetFile(table_path(run.tables, "events")) as events:
         first = next(events.iter_batches(1), None)
     setup = event_of(first.to_pylist()[0]).event if first is not None and first.num_rows else None
-    return window_of(virtual=isinstance(setup, Setup) and setup.host == VIRTUAL_HOST)
+    return window_of(virtual=isinstance(setup, Setup) and traits_of(setup).exact_order)
 
 
 def _from_tables(session: SparkSession, windows: Mapping[Run, int]) -> DataFrame:

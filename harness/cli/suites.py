@@ -135,6 +135,7 @@ def specs_of(
                 variant=variant,
                 changes=options.rules,
                 rules=target.rules(variant.protocol, (*variant.changes, *options.rules)),
+                traits=target.traits(variant.protocol, (*variant.changes, *options.rules)),
                 scenario=scenario,
                 draw=drawn,
                 make=selection.make,
@@ -166,10 +167,10 @@ def variants_of(scenario: Scenario, target: Target, columns: Sequence[str]) -> l
         target: the target.
         columns: if not empty, only these protocols, and releases that correspond to one of them; no mutants.
     """
-    ladder = [(Variant(protocol=name), rules) for name, rules in target.protocols().items()]
+    ladder = [(Variant(protocol=name), target.traits(name, ())) for name in target.protocols()]
     known = [one for one in ladder if expectation_of(*one, scenario.expectations) is not None]
     if columns:
-        return [variant for variant, rules in known if set(variant.names(rules)) & set(columns)]
+        return [variant for variant, traits in known if set(variant.names(traits)) & set(columns)]
     mutants = [
         Variant.parse(text, f"scenario {scenario.name}") for text in scenario.expectations if is_mutant(text)
     ]

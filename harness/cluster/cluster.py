@@ -31,7 +31,8 @@ from harness.model import Op, OpType, PreconditionError, UsageError
 from harness.target.clients import Workload
 from harness.target.metadata import Metadata, PartitionTruth
 from harness.target.operator import Operator, lacking
-from harness.target.target import OLD_REGISTRATION, REFUSED, Target
+from harness.target.target import Target
+from harness.target.traits import Traits
 from harness.workload.plan import ChurnPlan, Place
 
 _HEARD: Final = frozenset(map(key_of_kind, NOTED))
@@ -68,6 +69,7 @@ class Cluster:
     target: Target
     protocol: str
     rules: Mapping[str, str]
+    traits: Traits
     ids: Mapping[str, int]
     replicas: tuple[str, ...]
     topic: str
@@ -115,6 +117,7 @@ class Cluster:
             replicas=replicas,
             host=self.host,
             target=self.target,
+            emits_events=self.traits.emits_events,
             metadata=self.metadata,
             operator=self.operator,
             addresses=self.addresses,
@@ -185,7 +188,7 @@ class Cluster:
         """
         shown = not self.lacks(Ability.MEMBERS)
         old = self.metadata.incarnation(name) if shown else 0
-        refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
+        refused = bool(old) and self.traits.refuses_old_membership
         if refused:
             self.operator.expire(name)
         for partition in self.watched:

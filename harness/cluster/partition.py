@@ -49,6 +49,7 @@ class Partition:
     Attributes:
         replicas: its nodes in the order of assignment; the first one leads at first.
         addresses: node's name -> the "host:port" that clients connect to; {} if clients need none.
+        emits_events: whether its nodes say themselves what they do.
         exited: the nodes that ended by themselves, which its cluster keeps.
     """
 
@@ -56,6 +57,7 @@ class Partition:
     replicas: tuple[str, ...]
     host: Machines
     target: Target
+    emits_events: bool
     metadata: Metadata
     operator: Operator
     addresses: Mapping[str, str]
@@ -134,7 +136,7 @@ class Partition:
         If nodes emit events, the node's last report must name this epoch. Otherwise the node itself is asked, if
         it has an address, and the epoch is not checked.
         """
-        if self.target.emits_events():
+        if self.emits_events:
             return self.reported_epoch(name) == epoch
         return name not in self.addresses or self.target.clients.leads(self.addresses[name], *self.place)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.cluster import link_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.interfaces import ZooKeeperServers
-from harness.effect import ON_ZOOKEEPER
+from harness.effect import ON_METADATA
 from harness.model import PreconditionError
 
 METADATA = "metadata"
@@ -30,7 +30,7 @@ def end(cluster: Cluster, name: str) -> str:
     Raises:
         PreconditionError: there is nothing to undo, or a node that runs does not reach ZooKeeper in time.
     """
-    faults = [found for found in cluster.in_force if found.effect in ON_ZOOKEEPER and found.node == name]
+    faults = [found for found in cluster.in_force if found.effect in ON_METADATA and found.node == name]
     if not faults:
         raise PreconditionError(f"zookeeper-back {name}: ZooKeeper is there for {name}; expected a fault of it")
     seen: list[str] = []

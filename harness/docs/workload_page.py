@@ -70,7 +70,7 @@ def workloads() -> str:
         "that metadata names as the controller, once, and a refusal that says so did nothing. On real nodes its "
         "time is longer than its line says, by the same factor as the time in which a cluster must be healed. "
         "Apache Kafka acknowledges a delete before the topic is gone, and may refuse the next create with "
-        "TOPIC_ALREADY_EXISTS: rule `generations` knows it (`deletes_later` in `setup`).",
+        "TOPIC_ALREADY_EXISTS: rule `generations` knows it (trait `deletes_later` in `setup`).",
         "`java` is Apache Kafka's own producer and consumer. Each is a process of the operating system, a Java "
         "with a heap of 64 MB; it is a child of the run, in its ledger, asked over a pipe, and ends itself once "
         "its run is gone. It has the codecs none and gzip here, and no `kill_after`.\n"

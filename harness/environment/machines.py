@@ -318,9 +318,8 @@ def open_machines(
         metadata = target.metadata(run)
         made.callback(metadata.close)
         operator = target.operator(run, metadata)
-        printed_lines = (
-            None if target.emits_events() else PrintedLines(spec.draw.ids, host.log_text, target.printed, history)
-        )
+        reads = not spec.traits.emits_events
+        printed_lines = PrintedLines(spec.draw.ids, host.log_text, target.printed, history) if reads else None
         machines = RealMachines(
             host=host, collector=collector, printed_lines=printed_lines, target=target, spec=spec
         )
@@ -358,6 +357,7 @@ def open_machines(
         target=target,
         protocol=spec.variant.protocol,
         rules=spec.rules,
+        traits=spec.traits,
         ids=spec.draw.ids,
         replicas=spec.scenario.replicas,
         topic=spec.scenario.topic,

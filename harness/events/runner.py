@@ -22,6 +22,13 @@ class Setup(Event):
         default=None, metadata=key("rule=value: what makes a mutant of the protocol")
     )
     rules: Mapping[str, str] = field(metadata=key("the value of each rule"))
+    traits: Mapping[str, str] | None = field(
+        default=None,
+        metadata=key(
+            "the value of each trait of the target, which the checkers ask: what its evidence can be; absent in "
+            "older histories"
+        ),
+    )
     host: str
     target: str
     seed: int
@@ -71,7 +78,10 @@ class Setup(Event):
     )
     deletes_later: bool | None = field(
         default=None,
-        metadata=key("true if the delete of a topic may take effect after it was acknowledged, as Apache Kafka's"),
+        metadata=key(
+            "true if the delete of a topic may take effect after it was acknowledged; in older histories alone: "
+            "now it is a trait"
+        ),
     )
 
 

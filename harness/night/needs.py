@@ -113,7 +113,7 @@ def _played(runs: RandomRuns) -> Scenario | None:
     if runs.schedule is None:
         return None
     variant = Variant.parse(runs.variant, "a night's plan")
-    return read_scenario(runs.schedule).under(variant.names(runs.rules))
+    return read_scenario(runs.schedule).under(variant.names(runs.traits))
 
 
 def _installed(runs: RandomRuns, played: Scenario | None, target: Target) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Final
 from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.effect import DOWN, ON_ZOOKEEPER, Effect
+from harness.effect import DOWN, ON_METADATA, Effect
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.steps import Act, Add, Delay, Double, Heal, Hold, Inject, Install, Release, Remove
@@ -80,14 +80,14 @@ def moves(fault: Fault) -> bool:
 
 def _awaited(fault: Fault, cluster: Cluster, nodes: Sequence[str]) -> Sequence[str]:
     """Return the nodes of which a fault waits until they are registered, or reach the metadata again."""
-    if fault.heals & ON_ZOOKEEPER:
-        return sorted({*nodes} & cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}))
+    if fault.heals & ON_METADATA:
+        return sorted({*nodes} & cluster.in_force.nodes({Effect.METADATA_LOST}))
     return nodes if fault.heals & _REGISTERING else ()
 
 
 def _why_unheard(fault: Fault, cluster: Cluster) -> str:
     """Return that the metadata answer nobody, if a fault needs them; one of processes, disks or links does not."""
-    if cluster.zookeeper is None or not cluster.zookeeper.out or fault.heals & ON_ZOOKEEPER:
+    if cluster.zookeeper is None or not cluster.zookeeper.out or fault.heals & ON_METADATA:
         return ""
     needs = (
         fault.effect in _ASKING
@@ -129,14 +129,14 @@ def _may_become_zombie(cluster: Cluster, name: str) -> str:
 def _may_restart(cluster: Cluster, name: str) -> str:
     if name not in cluster.down:
         return f"{name} is not down"
-    cut = name in cluster.zombies or name in cluster.in_force.nodes({Effect.ZOOKEEPER_LOST})
+    cut = name in cluster.zombies or name in cluster.in_force.nodes({Effect.METADATA_LOST})
     return f"{name} is cut from the metadata" if cut else ""
 
 
 def _may_return(cluster: Cluster, name: str) -> str:
     if name not in cluster.zombies:
         return f"{name} is not a zombie"
-    if name in cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}):
+    if name in cluster.in_force.nodes({Effect.METADATA_LOST}):
         return f"{name} is cut from the metadata by another fault too"
     return f"{name} is paused" if name in cluster.paused else ""
 

@@ -30,7 +30,7 @@ from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
 from harness.tables.following import Following
 from harness.target.clients import Client
-from harness.target.target import DELETES, LATER
+from harness.target.traits import Traits
 from harness.version import version
 
 
@@ -139,7 +139,9 @@ class Player:
                 cluster.cancel()
             client = environment.make_client(cluster)
             stop = self._stop(spec, history)
-            setup = setup_event(spec, power_tier=cluster.host.power_tier, sends_once=client.sends_once)
+            setup = setup_event(
+                spec, traits=cluster.traits, power_tier=cluster.host.power_tier, sends_once=client.sends_once
+            )
             cluster.record("runner", OpType.INFO, setup)
             self._play(spec, cluster, client, stop, [] if executed is None else executed)
             environment.record_evidence(cluster)
@@ -165,7 +167,7 @@ class Player:
     def _play(
         self, spec: RunSpec, cluster: Cluster, client: Client, stop: Stop | None, executed: list[Step]
     ) -> None:
-        scenario = spec.scenario.under(spec.variant.names(spec.rules))
+        scenario = spec.scenario.under(spec.variant.names(spec.traits))
         if not spec.random:
             Play(
                 scenario=scenario, draw=spec.draw, cluster=cluster, client=client, faults=self.faults, stop=stop
@@ -214,7 +216,7 @@ def _progress(op: Op, on_step: Callable[[str], None]) -> None:
             on_step("final reads")
 
 
-def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
+def setup_event(spec: RunSpec, *, traits: Traits, power_tier: str, sends_once: bool) -> Setup:
     """Return the history's first event: everything that was chosen and drawn."""
     settings, counts = spec.scenario.settings, spec.draw.counts
     return Setup(
@@ -223,6 +225,7 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         protocol=spec.variant.protocol,
         changes=tuple(spec.variant.changes),
         rules=spec.rules,
+        traits=traits.as_text(),
         host=spec.host,
         target=spec.target,
         seed=spec.seed,
@@ -247,5 +250,4 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
         churned=spec.scenario.clients.churned or None,
         removed=tuple(map(str, spec.scenario.removed)) or None,
-        deletes_later=spec.rules.get(DELETES) == LATER or None,
     )

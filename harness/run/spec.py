@@ -14,7 +14,7 @@ from typing import Final
 
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
-from harness.target.target import IDEMPOTENCE
+from harness.target.traits import Traits
 from harness.version import in_checkout
 
 # The default target: the broker of this repository.
@@ -40,6 +40,7 @@ class RunSpec:
         host: a name of `ENVIRONMENTS`.
         variant: the protocol, or a mutant of it.
         rules: rule's name -> its value, of every rule of the target's variant with the changes.
+        traits: what is true of the target under these rules.
         scenario: the steps to play.
         draw: broker ids and numbers of records, drawn from the seed.
         changes: rules changed on top of the variant, as "rule=value".
@@ -60,6 +61,7 @@ class RunSpec:
     host: str
     variant: Variant
     rules: Mapping[str, str]
+    traits: Traits
     scenario: Scenario
     draw: Draw
     changes: tuple[str, ...] = ()
@@ -93,8 +95,8 @@ class RunSpec:
     @property
     def has_producer_ids(self) -> bool:
         """Whether brokers give ids to producers; with the rule turned back they give them and do not heed them."""
-        off = f"{IDEMPOTENCE}=no"
-        return self.rules.get(IDEMPOTENCE) == "yes" or off in (*self.changes, *self.variant.changes)
+        off = "idempotence=no"
+        return self.traits.idempotence or off in (*self.changes, *self.variant.changes)
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -104,7 +106,7 @@ class RunSpec:
     @property
     def expectation(self) -> str | None:
         """The outcome that the scenario's file expects of this variant, None if it names none."""
-        found = expectation_of(self.variant, self.rules, self.scenario.expectations)
+        found = expectation_of(self.variant, self.traits, self.scenario.expectations)
         return None if found is None else self.scenario.expectations[found]
 
     def replay(self, schedule: Path, host: str) -> RunSpec:

@@ -20,6 +20,7 @@ from harness.run.result import RunResult, check_texts_and_numbers
 from harness.scenario.variant import RENAMED_RULES
 
 # The key of the results in suite.json, the same in all versions.
+_SIMULATOR: Final = "sim"
 _RESULTS: Final = "cells"
 
 
@@ -38,6 +39,11 @@ class Suite:
     results: tuple[RunResult, ...]
     seconds: float
     version: str = ""  # of Fencepost; older suites have none
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its runs were played in the simulator, whose clock is virtual."""
+        return self.host == _SIMULATOR
 
     @property
     def scenarios(self) -> tuple[str, ...]:

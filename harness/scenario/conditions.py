@@ -230,7 +230,7 @@ class Conditions:
         if self._recent.of_node("truncate", name):
             return True
         cluster, leader = self._cluster, self._cluster.leader()
-        silent = leader is not None and not cluster.target.emits_events()
+        silent = leader is not None and not cluster.traits.emits_events
         if not silent or self._links.words.api_of(Word.QUESTION) != Word.FETCH:
             return False
         return bool(self._recent.on_link("fetched", name, leader or ""))

@@ -8,7 +8,7 @@ from typing import Final
 
 from harness.model import UsageError
 from harness.registry import nearest
-from harness.target.target import MODELS, NAMED
+from harness.target.traits import Traits
 
 # A rule's old name -> its current name. Options and stored suites may have either, for one release.
 RENAMED_RULES: Final[Mapping[str, str]] = {"bounce_seen": "fence_broker_epoch"}
@@ -38,7 +38,7 @@ class Variant:
         check_distinct(list(map(present_name, changes)), where)
         return Variant(protocol=protocol, changes=tuple(sorted(map(present_name, changes))))
 
-    def names(self, rules: Mapping[str, str]) -> tuple[str, ...]:
+    def names(self, traits: Traits) -> tuple[str, ...]:
         """
         Return the names by which a scenario may name the variant, the narrowest first.
 
@@ -46,8 +46,8 @@ class Variant:
         (kafka:2.1.1) and the name of our protocol that it corresponds to; the name of its protocol; and the name
         of the system.
         """
-        named = rules.get(NAMED, "")
-        found = (str(self), named, rules.get(MODELS, self.protocol), self.protocol, named.partition(":")[0])
+        named = traits.named
+        found = (str(self), named, traits.models or self.protocol, self.protocol, named.partition(":")[0])
         return tuple(dict.fromkeys(name for name in found if name))
 
 
@@ -103,12 +103,12 @@ def is_mutant(text: str) -> bool:
     return "+" in text
 
 
-def expectation_of(variant: Variant, rules: Mapping[str, str], expectations: Collection[str]) -> str | None:
+def expectation_of(variant: Variant, traits: Traits, expectations: Collection[str]) -> str | None:
     """
     Return the key of the expectation that applies to a variant, None if none does.
 
     A mutant never uses its protocol's expectation, because checkers are meant to detect it. A release of another
     system has its own expectation only where it differs from the protocol that it corresponds to.
     """
-    names = (str(variant), rules.get(NAMED), rules.get(MODELS))
+    names = (str(variant), traits.named, traits.models)
     return next((name for name in names if name in expectations), None)

@@ -25,7 +25,6 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.search.real_runs import RealRun
 from harness.suite.judged import judge_run
-from harness.target.target import MODELS, NAMED
 from harness.version import build
 
 FINDING: Final = "finding.md"
@@ -78,16 +77,16 @@ def _keep_conf(run: Run) -> None:
 
 def finding_text(spec: RunSpec, result: RunResult) -> str:
     """Return a description of a finding in Markdown: the anomalies, the system, the command to play it again."""
-    rules = spec.rules
-    release = rules.get(NAMED, f"{spec.target}:{spec.variant}")
-    models = f" (compared with what our {rules[MODELS]} promises)" if MODELS in rules else ""
+    traits = spec.traits
+    release = traits.named or f"{spec.target}:{spec.variant}"
+    models = f" (compared with what our {traits.models} promises)" if traits.models else ""
     lines = [
         f"# {release}: {result.verdict.name.lower()} under the schedule of seed {spec.seed}",
         "",
         *(f"- {sentence}" for sentence in result.sentences),
         "",
         f"- System: {release}{models}, coordinated by ZooKeeper; host {spec.host}",
-        f"- Rules and properties: {_listed(rules)}",
+        f"- Rules and properties: {_listed(spec.rules)}",
         f"- Machine: {platform.platform()}, Java {find_java().version}, Python {platform.python_version()}",
         f"- Harness: {build()}",
         f"- Faults: {', '.join(f'{name} {number}' for name, number in sorted(result.activity.bit.items()))}",

@@ -26,6 +26,7 @@ from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
 from harness.target.target import Target
+from harness.target.traits import Traits
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
@@ -105,6 +106,12 @@ class RandomRuns:
         variant = Variant.parse(self.variant, "option --protocol")
         return self.load_target().rules(variant.protocol, (*variant.changes, *self.changes))
 
+    @property
+    def traits(self) -> Traits:
+        """What is true of the target under these rules."""
+        variant = Variant.parse(self.variant, "option --protocol")
+        return self.load_target().traits(variant.protocol, (*variant.changes, *self.changes))
+
     def spec(self, seed: int) -> RunSpec:
         """
         Return the spec of a seed; the same options and seed return the same spec.
@@ -136,6 +143,7 @@ class RandomRuns:
             variant=Variant.parse(self.variant, "option --protocol"),
             changes=self.changes,
             rules=self.rules,
+            traits=self.traits,
             scenario=scenario,
             draw=draw_run(scenario, seed),
             nemeses=() if is_written(scenario) else self.nemeses,

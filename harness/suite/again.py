@@ -27,6 +27,7 @@ from harness.scenario.variant import Variant, expectation_of
 from harness.suite.scenario_files import read_scenario
 from harness.suite.stored import StoredRun, is_large
 from harness.tables.manifest import TablesError
+from harness.target.traits import traits_of
 from workloads import SCENARIOS
 
 # An anomaly without its sentence.
@@ -179,7 +180,7 @@ class RunHistory:
             return NO_VIOLATION
         expectations = read_scenario(path).expectations
         variant = Variant(protocol=setup.protocol, changes=setup.changes or ())
-        found = expectation_of(variant, setup.rules, expectations)
+        found = expectation_of(variant, traits_of(setup), expectations)
         return NO_VIOLATION if found is None else expectations[found]
 
     @property

@@ -93,6 +93,7 @@ def _spec(scenario: Scenario, target: Target, protocol: str, options: Options, *
         host=options.host,
         variant=Variant(protocol=protocol),
         rules=target.rules(protocol, ()),
+        traits=target.traits(protocol, ()),
         scenario=scenario,
         draw=draw(scenario, options.seed),
         make=make,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from harness.ability import Ability
 from harness.launch import Address, Launch, Place
@@ -13,25 +13,9 @@ from harness.target.logs import Logs
 from harness.target.metadata import Metadata, TargetRun
 from harness.target.operator import Operator
 from harness.target.settings import Settings
+from harness.target.traits import Traits
 from harness.target.wire import Wire
 from harness.target.words import Lacks, Means
-
-# A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
-# conditional steps of scenarios are looked up by it.
-MODELS: Final = "models"
-# A rule of such targets too: what happens to a node that starts while an older session still holds its
-# registration. If it is refused, that session must be ended before the node is started.
-OLD_REGISTRATION: Final = "old_registration"
-REFUSED: Final = "refused"
-# A rule of such targets too: when a delete that was acknowledged takes effect, if not at once. Until then the
-# topic is there, and cannot be created again.
-DELETES: Final = "deletes"
-LATER: Final = "later"
-# A rule of every target: whether brokers give ids to idempotent producers, and heed them ("yes").
-IDEMPOTENCE: Final = "idempotence"
-# A rule of such targets too: the name, such as kafka:2.1.1, by which a scenario's file names this release alone;
-# the part before the colon names all releases of the system.
-NAMED: Final = "named"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +92,9 @@ class Target(Protocol):
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
         """Return the rules of a protocol with changes ("name=value"); raise UsageError for an unknown rule."""
 
+    def traits(self, protocol: str, changes: Sequence[str]) -> Traits:
+        """Return what is true of a protocol with changes: what its evidence can be, and what it promises."""
+
     def require(self, rules: Mapping[str, str]) -> None:
         """
         Check that this machine has what nodes with these rules are launched from.
@@ -124,9 +111,6 @@ class Target(Protocol):
 
     def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
         """Return who can be asked for what is in `abilities`, in a run with these metadata."""
-
-    def emits_events(self) -> bool:
-        """Return True if its nodes send events to the collector; if not, the wire and printed lines are used."""
 
     def printed(self, line: str) -> Printed | None:
         """Return the meaning of a line that a node printed, None for none; used if nodes emit no events."""

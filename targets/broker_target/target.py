@@ -16,6 +16,7 @@ from harness.target.metadata import Metadata, TargetRun
 from harness.target.operator import Operator
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import NodeSpec, Printed
+from harness.target.traits import Epochs, Traits
 from harness.target.wire import Wire
 from harness.target.words import Lacks, Means
 from targets.broker.config import SECRET_VARIABLE
@@ -23,9 +24,10 @@ from targets.broker.core import assignments, wishes, zookeeper
 from targets.broker.core import rules as core_rules
 from targets.broker.core.inter_broker import AT, protocol_rules
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
+from targets.broker.core.rules import PROTOCOLS, Rules, TruncateTo, as_text, with_rule
 from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.traits import OURS
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
 from targets.kafka_family.zookeeper.layout import ABILITIES, Port, StateNode
@@ -85,15 +87,13 @@ class BrokerTarget:
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
         """Return a protocol's rules with these changes."""
-        if AT not in protocol:
-            pick("protocol", PROTOCOLS, protocol)
-        try:
-            chosen = protocol_rules(protocol)
-            for change in changes:
-                chosen = with_rule(chosen, present_name(change))
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-        return as_text(chosen)
+        return as_text(_chosen(protocol, changes))
+
+    def traits(self, protocol: str, changes: Sequence[str]) -> Traits:
+        """Return what the rules decide: epochs in records since KIP-101, ids of producers since KIP-98."""
+        rules = _chosen(protocol, changes)
+        epochs = Epochs.IN_RECORDS if rules.epochs else Epochs.NONE
+        return replace(OURS, epochs=epochs, idempotence=rules.idempotence)
 
     def require(self, rules: Mapping[str, str]) -> None:
         """Do nothing: this Python is all that it needs."""
@@ -219,6 +219,18 @@ class BrokerLayout:
 
 
 LAYOUT: Final = BrokerLayout()
+
+
+def _chosen(protocol: str, changes: Sequence[str]) -> Rules:
+    if AT not in protocol:
+        pick("protocol", PROTOCOLS, protocol)
+    try:
+        chosen = protocol_rules(protocol)
+        for change in changes:
+            chosen = with_rule(chosen, present_name(change))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return chosen
 
 
 def settings_of(settings: Settings) -> dict[str, int | bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -19,17 +20,8 @@ from harness.model import UsageError
 from harness.registry import pick
 from harness.target.metadata import Metadata, TargetRun
 from harness.target.operator import Operator
-from harness.target.target import (
-    DELETES,
-    IDEMPOTENCE,
-    LATER,
-    MODELS,
-    NAMED,
-    OLD_REGISTRATION,
-    REFUSED,
-    NodeSpec,
-    Printed,
-)
+from harness.target.target import NodeSpec, Printed
+from harness.target.traits import Traits
 from harness.target.wire import Wire
 from harness.target.words import Lacks, Means
 from targets.kafka import archive, elections, printed
@@ -38,6 +30,7 @@ from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_l
 from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
 from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.traits import KAFKA
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
 from targets.kafka_family.zookeeper.layout import ABILITIES
@@ -45,7 +38,6 @@ from targets.kafka_family.zookeeper.opening import open_view, operator_of
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
-_NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, DELETES, NAMED, IDEMPOTENCE})
 _PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value>[^\r\n]*)")
 
 
@@ -88,10 +80,18 @@ class KafkaTarget:
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
         """Return an entry with more of its properties set; its protocol version decides what it models."""
-        entry = spoken_entry(protocol) or pick("release of Apache Kafka", entries(), protocol)
-        set_now = dict(_property(change) for change in changes)
-        made = Entry(name=entry.name, release=entry.release, properties={**entry.properties, **set_now})
-        return _rules(made, changed=bool(set_now))
+        return _rules(_entry(protocol, changes))
+
+    def traits(self, protocol: str, changes: Sequence[str]) -> Traits:
+        """Return what its protocol version decides; an entry with changes has no name."""
+        entry = _entry(protocol, changes)
+        return replace(
+            KAFKA,
+            named="" if changes else f"{self.name}:{entry.name}",
+            models=entry.models,
+            # KIP-98, in 0.11: with the record batches that carry the numbers.
+            idempotence=version(entry.speaks) >= BATCHES_SINCE,
+        )
 
     def require(self, rules: Mapping[str, str]) -> None:
         """Check that the cache has every jar of the release, as its lock pins it."""
@@ -121,10 +121,6 @@ class KafkaTarget:
         del run
         return operator_of(metadata)
 
-    def emits_events(self) -> bool:
-        """Return False."""
-        return False
-
     def printed(self, line: str) -> Printed | None:
         """Return what a line of its log reports about a replica."""
         return printed.read(line)
@@ -134,23 +130,19 @@ class KafkaTarget:
         return printed.clocks(line)
 
 
-def _rules(entry: Entry, *, changed: bool = False) -> dict[str, str]:
-    named = {} if changed else {NAMED: f"{KafkaTarget.name}:{entry.name}"}
-    return {
-        RELEASE: entry.release.name,
-        MODELS: entry.models,
-        OLD_REGISTRATION: REFUSED,
-        DELETES: LATER,
-        # KIP-98, in 0.11: with the record batches that carry the numbers.
-        IDEMPOTENCE: "yes" if version(entry.speaks) >= BATCHES_SINCE else "no",
-        **named,
-        **entry.properties,
-    }
+def _entry(protocol: str, changes: Sequence[str]) -> Entry:
+    entry = spoken_entry(protocol) or pick("release of Apache Kafka", entries(), protocol)
+    set_now = dict(_property(change) for change in changes)
+    return Entry(name=entry.name, release=entry.release, properties={**entry.properties, **set_now})
+
+
+def _rules(entry: Entry) -> dict[str, str]:
+    return {RELEASE: entry.release.name, **entry.properties}
 
 
 def entry_of(rules: Mapping[str, str]) -> Entry:
     """Return the entry that these rules belong to."""
-    properties = {name: value for name, value in rules.items() if name not in _NO_PROPERTIES}
+    properties = {name: value for name, value in rules.items() if name != RELEASE}
     return Entry(name=rules[RELEASE], release=release_of(rules[RELEASE]), properties=properties)
 
 

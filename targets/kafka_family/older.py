@@ -1,15 +1,17 @@
 """
-The names that histories, schedules and options had while Fencepost knew Kafka on ZooKeeper alone.
-
-harness/events/older.py and harness/scenario/words.py read them.
+What histories, schedules and options had while Fencepost knew Kafka on ZooKeeper alone, for those who read them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
+from harness.events import Setup
 from harness.events.older import ANY_F, Renamed
+from harness.target.traits import Traits
+from targets.kafka_family.traits import KAFKA, OURS
 
 # The end of a link, and the process of an op.
 _ENDS: Final = {"zookeeper": "metadata"}
@@ -31,6 +33,14 @@ OLDER: Final[Mapping[tuple[str, str], Renamed]] = {
     ("broker", "isr"): Renamed(source="broker", keys=_VERSION),
     ("broker", "unreadable-node"): Renamed(source="broker", f={"unreadable-node": "unreadable-metadata"}),
     ("fabric", ANY_F): Renamed(source="fabric", f={"commanded": "learned"}, texts={**_ENDS, **_MESSAGES}),
+    ("nemesis", ANY_F): Renamed(
+        source="nemesis",
+        texts={
+            "zookeeper-lost": "metadata-lost",
+            "zookeeper-weak": "metadata-weak",
+            "cut-off-from-zookeeper": "cut-off-from-metadata",
+        },
+    ),
     ("simulator", "world"): Renamed(
         source="simulator",
         keys={
@@ -46,3 +56,25 @@ OLDER_WORDS: Final = {
     "message": _MESSAGES,
     "fault": {"cut-from-zookeeper": "cut-from-metadata"},
 }
+
+# What a stored suite counts, of faults.
+COUNTED: Final[Mapping[str, str]] = {"zookeeper": "metadata"}
+
+_OF: Final[Mapping[str, Traits]] = {"broker": OURS, "kafka": KAFKA}
+_SIMULATED: Final = "sim"
+
+
+def traits(setup: Setup) -> Traits | None:
+    """Return the traits of a run whose set-up has none: settings that are no rules were among its rules."""
+    found, rules, simulated = _OF.get(setup.target), setup.rules, setup.host == _SIMULATED
+    if found is None:
+        return None
+    return replace(
+        found,
+        named=rules.get("named", ""),
+        models=rules.get("models", ""),
+        exact_order=simulated,
+        tells_flushes=not simulated,
+        deletes_later=bool(setup.deletes_later),
+        idempotence=rules.get("idempotence") == "yes",
+    )

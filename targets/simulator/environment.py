@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -217,6 +217,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         target=target,
         protocol=spec.variant.protocol,
         rules=spec.rules,
+        traits=replace(spec.traits, exact_order=True, tells_flushes=False),
         ids=spec.draw.ids,
         replicas=spec.scenario.replicas,
         topic=spec.scenario.topic,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from harness.model import Op, OpType, Source
+from harness.target.traits import Traits
 from tests.checkers.story import TOPIC
 from tests.events.filled import filled
 
@@ -22,7 +23,8 @@ class Seen:
         self._version = 0
         nodes = {"A": 1, "B": 2, "C": 3}
         setup = {"nodes": nodes, "replicas": list(nodes), "host": host, "min_isr": 1, "unclean": False}
-        self._add(0, Source.RUNNER, "setup", OpType.INFO, "runner", **TOPIC, **setup)
+        traits = Traits(metadata="ZooKeeper", exact_order=host == "sim").as_text()
+        self._add(0, Source.RUNNER, "setup", OpType.INFO, "runner", **TOPIC, **setup, traits=dict(traits))
         self.leads("A", 0, ms=1)
 
     def leads(self, node: str, epoch: int, *, ms: int, isr: str = "ABC") -> Self:

@@ -35,6 +35,7 @@ expect {protocol}: {expected}
         host="local",
         variant=Variant(protocol=protocol),
         rules=BROKER.rules(protocol, ()),
+        traits=BROKER.traits(protocol, ()),
         scenario=scenario,
         draw=draw(scenario, 3),
         make="scenarios",

@@ -49,6 +49,7 @@ def spec_of(scenario: Scenario, protocol: str, *, nemeses: tuple[str, ...] = ())
         host="sim",
         variant=Variant(protocol=protocol),
         rules=TARGET.rules(protocol, ()),
+        traits=TARGET.traits(protocol, ()),
         scenario=scenario,
         draw=draw(scenario, 7),
         nemeses=nemeses,

@@ -21,6 +21,7 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run
 from harness.scenario.variant import Variant
 from harness.target.metadata import TargetRun
+from harness.target.traits import Traits
 from targets.broker_target.target import TARGET
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
@@ -61,6 +62,7 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
         target=part,
         protocol="hw",
         rules={},
+        traits=Traits(emits_events=True),
         ids={},
         replicas=(),
         topic="log",
@@ -88,10 +90,6 @@ class Telling:
     def operator(self, _run: TargetRun, _metadata: Any) -> Any:
         """Return the part."""
         return self.part
-
-    def emits_events(self) -> bool:
-        """Return True."""
-        return True
 
 
 class Room:

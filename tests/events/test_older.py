@@ -18,7 +18,7 @@ from harness.events import (
     MetadataUnreadable,
     Unknown,
 )
-from harness.events.older import renamed
+from harness.events.older import counted, renamed
 from harness.model import Op
 from tests.checkers.plants.edit import RUNS
 
@@ -90,3 +90,14 @@ def test_every_line_of_an_older_run_is_known(name: str) -> None:
     assert "zookeeper" in {each["source"] for each in raw}
     assert any(renamed(each["source"], each["f"]) for each in raw)
     assert not [op for op in map(Op.from_json, lines) if isinstance(op.event, Unknown)]
+
+
+def test_effect_of_a_fault_has_its_name_of_today() -> None:
+    line = _line("nemesis", "nemesis", "return", {"nodes": ["A"], "heals": ["cut-off-from-zookeeper", "down"]})
+    assert {"nodes": ["A"], "heals": ["cut-off-from-metadata", "down"]} == Op.from_json(line).value
+    line = _line("nemesis", "nemesis", "zombie", {"nodes": ["A"], "effect": "zookeeper-weak"})
+    assert "metadata-weak" == Op.from_json(line).value["effect"]
+
+
+def test_count_of_a_stored_suite_has_its_name_of_today() -> None:
+    assert {"metadata": 2, "kill": 1} == counted({"zookeeper": 2, "kill": 1})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.effect import DOWN, ON_LINKS, ON_ZOOKEEPER, RENAMED_FAULTS, Band, Effect, Nature, nature_of
+from harness.effect import DOWN, ON_LINKS, ON_METADATA, RENAMED_FAULTS, Band, Effect, Nature, nature_of
 from harness.events import Injection
 from harness.events.codec import encode
 from harness.model import HistoryError, Op, OpType, Source
@@ -36,7 +36,7 @@ NEWER = {
 NEWER |= {
     name
     for name, fault in NEMESES.items()
-    if {fault.effect, *fault.heals} & (ON_LINKS | ON_ZOOKEEPER | {Effect.PACKETS_IMPAIRED})
+    if {fault.effect, *fault.heals} & (ON_LINKS | ON_METADATA | {Effect.PACKETS_IMPAIRED})
 }
 
 

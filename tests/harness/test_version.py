@@ -64,7 +64,7 @@ def test_what_older_runs_lack_is_left_out_of_their_words() -> None:
 
 def test_history_begins_with_the_version_and_an_older_one_is_read_without_it() -> None:
     spec = cluster_spec(TARGET, "kip380", {"A": 1, "B": 2}, ["B"])
-    setup = setup_event(spec, power_tier="none", sends_once=True)
+    setup = setup_event(spec, traits=spec.traits, power_tier="none", sends_once=True)
     assert version.version() == setup.version
     first = Op.of(setup, index=0, time_ns=0, process=Setup.PROCESS, type=OpType.INFO)
     raw = json.loads(first.to_json())

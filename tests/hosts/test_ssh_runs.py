@@ -118,6 +118,7 @@ def of_text(path: Path, text: str) -> RunSpec:
         host="ssh",
         variant=Variant(protocol="kip380"),
         rules=TARGET.rules("kip380", ()),
+        traits=TARGET.traits("kip380", ()),
         scenario=scenario,
         draw=draw(scenario, SEED),
     )

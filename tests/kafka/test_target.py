@@ -12,7 +12,7 @@ from harness.java import Java
 from harness.launch import Runtime
 from harness.model import UsageError
 from harness.registry import load
-from harness.target.target import DELETES, IDEMPOTENCE, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
+from harness.target.target import Target
 from harness.target.wire import Word
 from targets import TARGETS
 from targets.kafka import elections
@@ -31,34 +31,27 @@ def test_table_of_targets_has_it() -> None:
 def test_protocols_are_releases_and_variants_and_say_what_they_model() -> None:
     protocols = TARGET.protocols()
     assert releases().keys() < protocols.keys()
-    assert {
-        "release": "3.9.1",
-        MODELS: "kip101",
-        NAMED: "kafka:3.9.1@1.1",
-        "inter.broker.protocol.version": "1.1",
-    } == {
-        name: value
-        for name, value in protocols["3.9.1@1.1"].items()
-        if name not in (OLD_REGISTRATION, DELETES, IDEMPOTENCE)
-    }
+    assert {"release": "3.9.1", "inter.broker.protocol.version": "1.1"} == protocols["3.9.1@1.1"]
+    traits = TARGET.traits("3.9.1@1.1", ())
+    assert ("kip101", "kafka:3.9.1@1.1") == (traits.models, traits.named)
 
 
 def test_releases_give_ids_to_producers_as_soon_as_their_batches_can_carry_them() -> None:
     """Source: KIP-98, in 0.11.0; an older protocol version has message sets."""
-    found = {name: rules[IDEMPOTENCE] for name, rules in TARGET.protocols().items()}
-    none = {name for name, has in found.items() if has == "no"}
+    none = {name for name in TARGET.protocols() if not TARGET.traits(name, ()).idempotence}
     assert {"0.10.2.2", "1.1.1@0.10.2", "3.9.1@0.10.2"} == none
 
 
 def test_every_release_refuses_a_second_registration_and_deletes_topics_later() -> None:
-    found = TARGET.protocols().values()
-    assert {(REFUSED, LATER)} == {(rules[OLD_REGISTRATION], rules[DELETES]) for rules in found}
+    found = [TARGET.traits(name, ()) for name in TARGET.protocols()]
+    assert {(True, True)} == {(traits.refuses_old_membership, traits.deletes_later) for traits in found}
 
 
 def test_rules_take_a_property_and_what_it_models_follows() -> None:
-    found = TARGET.rules("2.1.1", ["inter.broker.protocol.version=1.1", "min.insync.replicas=2"])
-    assert ("kip101", "2", "2.1.1") == (found[MODELS], found["min.insync.replicas"], found["release"])
-    assert NAMED not in found
+    changes = ("inter.broker.protocol.version=1.1", "min.insync.replicas=2")
+    rules, traits = TARGET.rules("2.1.1", changes), TARGET.traits("2.1.1", changes)
+    assert ("2", "2.1.1") == (rules["min.insync.replicas"], rules["release"])
+    assert ("kip101", "") == (traits.models, traits.named)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +112,7 @@ def test_launch_starts_the_release_from_the_cache_with_its_properties(
     assert {"server.properties", "log4j.properties"} == launch.files.keys()
     lines = launch.files["server.properties"].splitlines()
     assert "min.insync.replicas=2" in lines
-    # Rules that describe the entry are not broker properties.
-    described = ("release", MODELS, OLD_REGISTRATION, DELETES)
-    assert not [line for line in lines if line.startswith(tuple(f"{rule}=" for rule in described))]
+    assert not [line for line in lines if line.startswith("release=")]  # it is no property of a broker
 
 
 def test_launch_takes_java_and_jars_where_a_host_has_them_inside(
@@ -141,7 +132,7 @@ def test_launch_takes_java_and_jars_where_a_host_has_them_inside(
 
 
 def test_kafka_tells_nothing_itself() -> None:
-    assert not TARGET.emits_events()
+    assert not TARGET.traits("2.1.1", ()).emits_events
 
 
 def test_partitions_cannot_be_removed() -> None:

@@ -61,6 +61,7 @@ def spec_of(
         host="sim",
         variant=Variant(protocol=protocol),
         rules=TARGET.rules(protocol, ()),
+        traits=TARGET.traits(protocol, ()),
         scenario=scenario,
         draw=draw(scenario, seed),
     )

@@ -55,6 +55,7 @@ def played(zookeeper: Address, folder: Path) -> tuple[RunResult, Sequence[Op]]:
         host="local",
         variant=Variant(protocol="kip380"),
         rules=TARGET.rules("kip380", ()),
+        traits=TARGET.traits("kip380", ()),
         scenario=scenario,
         draw=draw(scenario, 7),
     )

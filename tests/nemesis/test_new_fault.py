@@ -95,6 +95,7 @@ def played(clocks: Clocks) -> list[Op]:
         host="sim",
         variant=Variant(protocol="kip380"),
         rules=TARGET.rules("kip380", ()),
+        traits=TARGET.traits("kip380", ()),
         scenario=schedule,
         draw=draw(schedule, SEED),
         nemeses=("all",),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cluster.cluster import Cluster
-from harness.effect import ON_ZOOKEEPER
+from harness.effect import ON_METADATA
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -30,7 +30,7 @@ FAULTS = ("zookeeper-outage", "zookeeper-leader-lost", "cut-from-metadata")
 
 
 def test_every_fault_of_zookeeper_is_played_here() -> None:
-    assert {*FAULTS} == {name for name, each in NEMESES.items() if each.effect in ON_ZOOKEEPER}
+    assert {*FAULTS} == {name for name, each in NEMESES.items() if each.effect in ON_METADATA}
 
 
 # --- in the simulator ------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def cluster(**state: Any) -> Any:
     found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "zookeeper": None, **state}
     cut = found.pop("cut", frozenset())
     in_force = SimpleNamespace(
-        nodes=lambda effects: cut if Effect.ZOOKEEPER_LOST in effects else (), of=lambda *_: None
+        nodes=lambda effects: cut if Effect.METADATA_LOST in effects else (), of=lambda *_: None
     )
     found.setdefault("in_force", in_force)
     found["leader"] = lambda: "A"
@@ -119,11 +119,11 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("expire A", {"zookeeper": OUT}, "the metadata answer nobody"),
     ("zombie A", {"zookeeper": OUT}, "the metadata answer nobody"),
     ("zookeeper-leader-lost A", {"zookeeper": OUT}, "the metadata answer nobody"),
-    ("zookeeper-outage A", {"cut": {"A"}}, "A is zookeeper-lost already"),
-    ("zookeeper-back A", {}, "A is not zookeeper-lost, zookeeper-weak"),
     ("zookeeper-back D", {"cut": {"A", "D"}}, "what D and the metadata tell each other is held"),
     ("return A", {"zombies": {"A": None}, "cut": {"A"}}, "A is cut from the metadata by another fault too"),
     ("restart D", {"down": {"D"}}, "what D and the metadata tell each other is held"),
+    ("zookeeper-outage A", {"cut": {"A"}}, "A is metadata-lost already"),
+    ("zookeeper-back A", {}, "A is not metadata-lost, metadata-weak"),
     ("pause A", {"paused": {"A"}}, "A is paused"),
     ("pause A", {"down": {"A"}}, "A is down"),
     ("resume A", {}, "A is not paused"),

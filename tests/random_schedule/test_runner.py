@@ -60,6 +60,7 @@ def played(
         host="sim",
         variant=Variant(protocol=protocol),
         rules=TARGET.rules(protocol, ()),
+        traits=TARGET.traits(protocol, ()),
         scenario=scenario,
         draw=drawn,
     )

@@ -73,7 +73,7 @@ def test_command_repeats_the_run_as_a_shell_reads_it(spec: RunSpec, command: str
 
 def test_history_begins_with_all_that_decides_the_run() -> None:
     spec = replace(random_spec(), variant=MUTANT)
-    setup = setup_event(spec, power_tier="none", sends_once=True)
+    setup = setup_event(spec, traits=spec.traits, power_tier="none", sends_once=True)
     assert ("seed-3", "kip320", ("fence_fetch=no",), spec.rules) == (
         setup.scenario,
         setup.protocol,

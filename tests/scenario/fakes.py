@@ -16,6 +16,7 @@ from harness.environment.real_time import RealTime
 from harness.history.file import History
 from harness.target.metadata import Office, PartitionTruth
 from harness.target.operator import Operator
+from harness.target.traits import Traits
 from harness.workload.plan import Place
 from targets.kafka_family.wire.wire import KafkaWire
 
@@ -64,7 +65,7 @@ class FakePartition(Partition):
             place=Place("log", 0),
             replicas=cluster.replicas,
             host=cluster.host,
-            target=cluster.target,
+            emits_events=cluster.traits.emits_events,
             metadata=cluster.metadata,
             operator=cluster.operator,
             addresses=cluster.addresses,
@@ -92,6 +93,7 @@ class FakeCluster(Cluster):
         self.replicas = ("B", "A")
         self.topic, self.partition = "log", 0
         self.rules = {"truncate_to": "one_answer"}
+        self.traits = Traits(emits_events=True)
         self.in_force = InForce()
         self.zookeeper, self.workload = None, None
         self.before_down = {"A": (7, 0)}
@@ -114,7 +116,6 @@ class FakeCluster(Cluster):
         self.target = SimpleNamespace(  # type: ignore[assignment]
             name="fake",
             abilities=OF_TARGETS,
-            emits_events=lambda: True,
             wire=KafkaWire(lambda _: True, commands=False),
         )
         self.gone: set[str] = set()

@@ -18,6 +18,7 @@ from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
 from harness.scenario.words import MessageWords
 from harness.target.metadata import PartitionTruth
+from harness.target.traits import Traits
 from targets.kafka_family.wire.wire import KafkaWire
 from tests.events.filled import filled
 from tests.scenario import words
@@ -116,8 +117,9 @@ def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Ha
 def silent(room: Room, *, asks_first: bool = True) -> None:
     """Let nodes emit no events."""
     wire = KafkaWire(lambda _: asks_first, commands=True)
-    target: Any = SimpleNamespace(name="silent", emits_events=lambda: False, wire=wire)
+    target: Any = SimpleNamespace(name="silent", wire=wire)
     room.cluster.target = room.cluster.main.target = target
+    room.cluster.traits, room.cluster.main.emits_events = Traits(), False
     room.links.words = MessageWords(target, {})
 
 

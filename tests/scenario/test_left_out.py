@@ -89,6 +89,7 @@ def _spec(steps: str, host: str) -> RunSpec:
         host=host,
         variant=Variant(protocol="kip380"),
         rules=TARGET.rules("kip380", ()),
+        traits=TARGET.traits("kip380", ()),
         scenario=scenario,
         draw=draw(scenario, 1),
     )

@@ -6,6 +6,7 @@ import pytest
 
 from harness.model import UsageError
 from harness.scenario.variant import Variant, expectation_of
+from harness.target.traits import Traits
 
 FENCELESS = Variant(protocol="kip320", changes=("fence_fetch=no",))
 
@@ -37,32 +38,32 @@ def test_text_that_is_none_is_told(text: str) -> None:
 
 
 def test_mutant_is_meant_by_its_own_name_and_by_its_protocols() -> None:
-    assert ("kip320+fence_fetch=no", "kip320") == FENCELESS.names({"fence_fetch": "no"})
+    assert ("kip320+fence_fetch=no", "kip320") == FENCELESS.names(Traits())
 
 
 def test_release_is_meant_by_the_protocol_that_it_corresponds_to() -> None:
-    assert ("2.1.1", "kip320") == Variant(protocol="2.1.1").names({"models": "kip320"})
+    assert ("2.1.1", "kip320") == Variant(protocol="2.1.1").names(Traits(models="kip320"))
 
 
 def test_release_is_meant_by_its_full_name_and_by_that_of_its_system() -> None:
-    rules = {"models": "kip320", "named": "kafka:2.1.1"}
-    assert ("2.1.1", "kafka:2.1.1", "kip320", "kafka") == Variant(protocol="2.1.1").names(rules)
+    traits = Traits(models="kip320", named="kafka:2.1.1")
+    assert ("2.1.1", "kafka:2.1.1", "kip320", "kafka") == Variant(protocol="2.1.1").names(traits)
 
 
 @pytest.mark.parametrize(
-    ("text", "rules", "found"),
+    ("text", "traits", "found"),
     [
-        ("kip320", {}, "kip320"),
-        ("kip320+fence_fetch=no", {}, "kip320+fence_fetch=no"),
-        ("kip320+fence_isr_join=no", {}, None),
-        ("2.1.1", {"models": "kip320"}, "kip320"),
-        ("0.10.2", {"models": "hw"}, None),
-        ("2.1.1", {"models": "kip320", "named": "kafka:2.1.1"}, "kip320"),
-        ("2.0.1", {"models": "kip320", "named": "kafka:2.0.1"}, "kafka:2.0.1"),
+        ("kip320", Traits(), "kip320"),
+        ("kip320+fence_fetch=no", Traits(), "kip320+fence_fetch=no"),
+        ("kip320+fence_isr_join=no", Traits(), None),
+        ("2.1.1", Traits(models="kip320"), "kip320"),
+        ("0.10.2", Traits(models="hw"), None),
+        ("2.1.1", Traits(models="kip320", named="kafka:2.1.1"), "kip320"),
+        ("2.0.1", Traits(models="kip320", named="kafka:2.0.1"), "kafka:2.0.1"),
     ],
 )
 def test_expectation_is_the_variants_own_or_that_of_what_a_release_models(
-    text: str, rules: dict[str, str], found: str | None
+    text: str, traits: Traits, found: str | None
 ) -> None:
     expectations = ("kip320", "kip320+fence_fetch=no", "kafka:2.0.1")
-    assert found == expectation_of(Variant.parse(text, "here"), rules, expectations)
+    assert found == expectation_of(Variant.parse(text, "here"), traits, expectations)

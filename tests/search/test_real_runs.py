@@ -161,7 +161,11 @@ def test_run_is_judged_by_its_history_and_proves_nothing_when_nothing_was_done(t
         def attempt(self, spec: RunSpec, suite: SuiteDir) -> Run:
             run = suite.create_run(spec.name)
             with History(run.history) as history:
-                history.record("runner", OpType.INFO, setup_event(spec, power_tier="loop", sends_once=True))
+                history.record(
+                    "runner",
+                    OpType.INFO,
+                    setup_event(spec, traits=spec.traits, power_tier="loop", sends_once=True),
+                )
                 history.record("runner", OpType.INFO, Done())
             return Run(path=run.path, power_tier="loop", seconds=1.5)
 

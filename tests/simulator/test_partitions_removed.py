@@ -45,7 +45,15 @@ def play(*steps: str) -> tuple[RunResult, list[Op]]:
     scenario, variant = scenario_of(*steps), Variant(protocol="kip380")
     rules = TARGET.rules(variant.protocol, ())
     drawn = draw(scenario, 1)
-    spec = RunSpec(target=TARGET.name, host=SIM, variant=variant, rules=rules, scenario=scenario, draw=drawn)
+    spec = RunSpec(
+        target=TARGET.name,
+        host=SIM,
+        variant=variant,
+        rules=rules,
+        traits=TARGET.traits(variant.protocol, ()),
+        scenario=scenario,
+        draw=drawn,
+    )
     return play_in_memory(sim_player(TARGET), spec)
 
 

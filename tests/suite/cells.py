@@ -32,6 +32,7 @@ def spec_of(
         variant=variant,
         changes=changes,
         rules=target.rules(variant.protocol, (*variant.changes, *changes)),
+        traits=target.traits(variant.protocol, (*variant.changes, *changes)),
         scenario=read,
         draw=draw(read, seed),
         make="scenarios",

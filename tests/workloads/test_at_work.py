@@ -158,6 +158,7 @@ def played(
         host="local",
         variant=Variant(protocol=protocol),
         rules=target.rules(protocol, ()),
+        traits=target.traits(protocol, ()),
         scenario=scenario,
         draw=draw(scenario, SEED),
     )

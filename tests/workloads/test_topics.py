@@ -21,6 +21,7 @@ from harness.run.player import setup_event
 from harness.search.random_runs import RandomRuns
 from harness.target.clients import Client
 from harness.target.target import Target
+from harness.target.traits import traits_of
 from harness.workload.plan import Clients
 from targets import TARGETS
 from tests.kept import exhaustive
@@ -77,12 +78,12 @@ def test_brokers_that_know_no_record_batches_are_refused() -> None:
 OF_RELEASE = (exhaustive, needs(f"kafka-{RELEASE}"))
 
 
-@pytest.mark.parametrize(("target", "variant", "later"), [("kafka", "3.9.1", True), ("broker", "kip380", None)])
-def test_history_says_whether_deletes_take_effect_later(target: str, variant: str, later: bool | None) -> None:
+@pytest.mark.parametrize(("target", "variant", "later"), [("kafka", "3.9.1", True), ("broker", "kip380", False)])
+def test_history_says_whether_deletes_take_effect_later(target: str, variant: str, later: bool) -> None:
     spec = RandomRuns(target=target, variant=variant, host="local", workload="topics").spec(SEED)
-    setup = setup_event(spec, power_tier="none", sends_once=True)
+    setup = setup_event(spec, traits=spec.traits, power_tier="none", sends_once=True)
     assert ("temp", "spare") == setup.churned
-    assert later is setup.deletes_later
+    assert later is traits_of(setup).deletes_later
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self, TypeAlias
 
 from checkers.facts.compacted import kept_of
-from checkers.facts.view import changes_format, newest_counts, run_setup_of, setup_of
+from checkers.facts.view import changes_format, newest_counts, run_setup_of, setup_of, traits
 from harness.events import WITH_EPOCHS
 from harness.model import Op
 
@@ -67,7 +67,7 @@ class Given(NamedTuple):
             cut_at=stamps and rules.get("epoch_cut") == "at_or_past",
             folds=rules.get("epoch_trim") != "up_to_start",
             keeps=rules.get("truncate_when_leader_unchanged") != _YES,
-            flushes=setup.host != "sim" and rules.get("epochs_flushed") == "on_change",
+            flushes=traits(ops).tells_flushes and rules.get("epochs_flushed") == "on_change",
             directory=f"{setup.topic}-{setup.partition}",
             skips=lambda first, end: not kept_of(ops, first, end),
         )

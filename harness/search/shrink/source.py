@@ -76,7 +76,7 @@ def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], see
         raise UsageError(f"{path}: no history beside it says its seed; expected the option --seed")
     named, values = _rules(protocol, rules, setup)
     return Source(
-        scenario=scenario.under(Variant(protocol=named).names(values)),
+        scenario=scenario.under(Variant(protocol=named).names(TARGET.traits(named, ()))),
         folder=path if os.path.isdir(path) else path.parent,
         protocol=named,
         rules=values,

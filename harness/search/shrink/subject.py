@@ -87,6 +87,7 @@ class Subject:
             host=SIM,
             variant=variant,
             rules=TARGET.rules(variant.protocol, variant.changes),
+            traits=TARGET.traits(variant.protocol, variant.changes),
             scenario=scenario,
             draw=draw_run(scenario, self.seed),
             nemeses=() if written else (ALL,),

@@ -108,7 +108,7 @@ def test_fault_that_may_end_copies_excuses_what_was_asked_for_before_it(effect: 
     assert [TWICE] == rules_in(Run().bites(effect).told("m1", 3).told("m2", 3))
 
 
-@pytest.mark.parametrize("effect", ["down", "paused", "cut-off-from-zookeeper", "session-ended", "none"])
+@pytest.mark.parametrize("effect", ["down", "paused", "cut-off-from-metadata", "session-ended", "none"])
 def test_other_faults_excuse_no_lost_record(effect: str) -> None:
     assert [TWICE] == rules_in(Run().told("m1", 3).bites(effect).told("m2", 3))
 

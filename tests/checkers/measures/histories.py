@@ -6,7 +6,6 @@ from typing import Any, Self
 
 from harness.events import Done, Event, Injection, LineUnreadable, Produce, Setup
 from harness.model import Op, OpType
-from harness.target.target import MODELS
 
 MS = 1_000_000
 PLACE: dict[str, Any] = {"topic": "t", "partition": 0}
@@ -21,7 +20,7 @@ class Timed:
             **PLACE,
             scenario="s",
             protocol=protocol,
-            rules={} if target == "broker" else {MODELS: "kip380"},
+            rules={} if target == "broker" else {"models": "kip380"},
             host=host,
             target=target,
             seed=1,

@@ -76,7 +76,7 @@ def test_fault_that_was_healed_long_before_is_not_around() -> None:
     story = Timed()
     story.fault(0, "kill", OpType.OK, "down").fault(500, "restart", OpType.OK, heals=("down",))
     story.fault(2_500, "expire", OpType.OK, "session-ended").fault(
-        3_100, "zombie", OpType.OK, "cut-off-from-zookeeper"
+        3_100, "zombie", OpType.OK, "cut-off-from-metadata"
     )
     story.sent(3_000, "a").ended(3_500, "a", OpType.INFO)
     (run,) = _facts(story.done(4_000).lines(), "run")
