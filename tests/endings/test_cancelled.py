@@ -73,7 +73,10 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
 
 
 class Telling:
-    """A target whose nodes send events."""
+    """A target whose nodes send events, and whose connections are not read."""
+
+    name = "telling"
+    wire = None
 
     def emits_events(self) -> bool:
         """Return True."""

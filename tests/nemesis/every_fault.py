@@ -209,7 +209,7 @@ SHOWN: Final[dict[str, Shown]] = {
     "zookeeper-late": replace(
         _on_links("late", "controller", seen="in force; frames late: "),
         pretended="{fault} [ABC]: no rule of its links is in force; expected one",
-        meanwhile=("elect B", "await leader = B"), undone="{fault}: frames late: [0-9]+ on [ABC] -> zookeeper",
+        meanwhile=("elect B", "await leader = B"), undone="{fault}: frames late: [0-9]+ on [ABC] -> metadata",
     ),
     "zookeeper-multi-lost": Shown(
         node="controller", seen="; the answer to a multi of [ABC] was lost with its connection; [ABC] leads",
@@ -217,7 +217,7 @@ SHOWN: Final[dict[str, Shown]] = {
         after=("await leader = B", COPIED),
     ),
     "cut-from-metadata": _of_zookeeper(
-        "frames lost: .* on B -> zookeeper", NO_RULE, "; B is registered in session 0x", "B",
+        "frames lost: .* on B -> metadata", NO_RULE, "; B is registered in session 0x", "B",
     ),
     "zookeeper-back": _undoing("cut-from-metadata", "; B is registered in session 0x"),
     "client-crash": Shown(

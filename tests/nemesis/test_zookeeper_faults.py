@@ -79,7 +79,7 @@ def test_broker_whose_session_ended_while_it_was_cut_off_registers_anew() -> Non
 def test_zookeeper_is_late_for_a_controller_that_elects() -> None:
     result, ops = played("late", f"{M1}zookeeper-late C\nelect B\nawait leader = B\nreconnect C\n{M2}")
     assert Verdict.VALID is result.verdict, result.anomalies
-    assert "zookeeper-late: frames late: 7 on C -> zookeeper; open again: C -> zookeeper" == seen(ops, "reconnect")
+    assert "zookeeper-late: frames late: 7 on C -> metadata; open again: C -> metadata" == seen(ops, "reconnect")
 
 
 @pytest.mark.parametrize("protocol", ["kip101", "kip380"])
