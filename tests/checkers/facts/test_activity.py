@@ -82,7 +82,7 @@ def test_cut_delay_and_doubling_are_counted_by_their_kind() -> None:
 
 
 def test_cut_of_a_zombie_is_counted_as_the_zombie() -> None:
-    cut = (link("cut", "A", "zookeeper"), link("lost", "A", "zookeeper"))
+    cut = (link("cut", "A", "metadata"), link("lost", "A", "metadata"))
     found = counts_of(nemesis(OpType.INVOKE, "zombie", "A"), *cut, nemesis(OpType.OK, "zombie", "A"))
     assert ({"zombie": 1}, {"zombie": 1}) == (found.asked, found.bit)
 

@@ -28,8 +28,8 @@ def test_fetch_may_wait_until_its_leaders_new_process_serves(*, ready: bool) -> 
 
 
 @pytest.mark.parametrize(("link", "asks"), [
-    (("B", "zookeeper"), True),
-    (("A", "zookeeper"), False),  # another node's
+    (("B", "metadata"), True),
+    (("A", "metadata"), False),  # another node's
     (("B", "A"), False),
 ])  # fmt: skip
 def test_fetch_may_wait_until_its_node_has_a_connection_to_zookeeper_again(
