@@ -172,7 +172,7 @@ def test_topic_that_is_made_again_at_once_takes_nothing_of_its_predecessor(
     topic = made(cluster, client, "A", "B", "C")
     client.produce(topic, 0, "m1", values(3), acks=-1)
     admin = AdminClient(config(cluster))
-    late = [cluster.fabric.delay("StopReplica", "*", name, "request", 0.05) for name in ("B", "C")]
+    late = [cluster.fabric.delay("stop-command", "*", name, "request", 0.05) for name in ("B", "C")]
     _led.discard(topic)
     admin.delete_topics([topic])[topic].result(timeout=limits.CLIENT_OPERATION_S_MAX)
     client.create_topic(topic, list(IDS.values()))

@@ -9,6 +9,7 @@ import pytest
 
 from harness import limits
 from harness.cleanup.process import until
+from harness.target.wire import METADATA
 from targets.broker.coordination import client
 from targets.broker.core.events import ZkAnswered, ZkFired, ZkSession
 from targets.broker.core.zookeeper import (
@@ -47,7 +48,7 @@ def test_expired_session_is_told_first_then_what_was_under_way_is_lost_then_the_
 
 
 def test_what_was_asked_while_nobody_knew_of_the_expiry_is_lost_with_the_old_session(zk: Connected) -> None:
-    cut = zk.fabric.cut(NODE, "zookeeper", close=True)
+    cut = zk.fabric.cut(NODE, METADATA, close=True)
     zk.expire()
     zk.coordination.ask(1, (ZkGet(path="/"),))
     zk.fabric.heal(cut)
@@ -82,7 +83,7 @@ def test_ask_that_kazoo_forgot_between_two_sessions_is_answered_when_the_new_one
 def test_lost_connection_ends_no_session_and_fires_watches_so_that_they_are_set_again(zk: Connected) -> None:
     zk.coordination.ask(1, (ZkChildren(path="/", watch=True),))
     zk.answer(1)
-    cut = zk.fabric.cut(NODE, "zookeeper", close=True)
+    cut = zk.fabric.cut(NODE, METADATA, close=True)
     assert ZkFired(path="/") == zk.next()
     zk.other.create(f"{zk.chroot}/meanwhile", b"")
     zk.coordination.ask(2, (ZkChildren(path="/", watch=True),))
@@ -116,7 +117,7 @@ def test_held_answers_come_late_and_in_order(zk: Connected) -> None:
 
 def test_asking_never_blocks_however_much_is_asked_without_a_server(zk: Connected) -> None:
     """After some hundred requests kazoo itself blocks its caller until the connection is back."""
-    cut = zk.fabric.cut(NODE, "zookeeper", close=True)
+    cut = zk.fabric.cut(NODE, METADATA, close=True)
     assert until(lambda: not zk.coordination._client.connected, limits.CONDITION_WAIT_S_MAX)
 
     def ask() -> None:
@@ -139,7 +140,7 @@ def test_stop_does_not_wait_for_a_server_that_says_nothing(zk: Connected, monkey
     monkeypatch.setattr(client, "STOP_S_MAX", 0.05)
     zk.coordination.ask(1, (ZkCreate(path="/mine", ephemeral=True),))
     zk.answer(1)
-    zk.fabric.cut(NODE, "zookeeper")
+    zk.fabric.cut(NODE, METADATA)
     zk.coordination.stop()
     ending = [thread for thread in threading.enumerate() if thread.name == "zookeeper-end"]
     assert owner_of(zk.address, f"{zk.chroot}/mine") is not None

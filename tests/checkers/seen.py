@@ -62,7 +62,7 @@ class Seen:
 
     def frame(self, f: str, link: str, *, ms: int) -> Self:
         """Add what befalls requests of fetches: `hold`, `held` or `release`."""
-        value = {"link": list(link), "api": "Fetch", "direction": "request"}
+        value = {"link": list(link), "api": "fetch", "direction": "request"}
         own = {"offset": None} if f == "held" else {"from_offset": None}
         return self._add(ms, Source.FABRIC, f, OpType.INFO, "fabric", **value, **own)
 

@@ -76,9 +76,10 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
 
 
 class Telling:
-    """A target whose nodes send events, and whose metadata are a fake part."""
+    """A target whose connections are not read, and whose metadata are a fake part."""
 
     name = "telling"
+    wire = None
 
     def __init__(self) -> None:
         self.part = Part()

@@ -76,12 +76,12 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
         "A holds m2, but the answer that would move A's high watermark past m2 is held back. "
         "B has counted A's fetch, so m2 is committed and acknowledged to its producer.",
     ):
-        r.fabric("hold", "A", "B", api="Fetch", direction="answer", from_offset=3)
+        r.fabric("hold", "A", "B", api="fetch", direction="answer", from_offset=3)
     with r.step("append B m2"):
         acks = r.produce("m2", "B", 1, stored=e)
         r.copy("A", "B", 1, 3, e)
         r.broker("B", "high-watermark", to=3)
-        r.fabric("held", "A", "B", api="Fetch", direction="answer", offset=3)
+        r.fabric("held", "A", "B", api="fetch", direction="answer", offset=3)
     with r.step("kill A", "A restarts. The controller does not notice: A stays in the ISR."):
         r.fault("kill", "A", 31, "pid 4107 is gone (waitid)")
     with r.step("restart A"):
@@ -115,7 +115,7 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
         )
         r.broker("A", "high-watermark", to=end)
     with r.step("release all", "B returns and follows A."):
-        r.fabric("release", "A", "B", api="Fetch", direction="answer", from_offset=3)
+        r.fabric("release", "A", "B", api="fetch", direction="answer", from_offset=3)
     with r.step("restart B"):
         r.fault("restart", "B", 390, "answers ApiVersions")
         r.op(Source.BROKER, "B", "started", id=3, pid=4201, protocol=protocol)

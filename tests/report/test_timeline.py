@@ -43,7 +43,7 @@ def test_node_lane_tells_role_fault_append_cut_and_high_watermark() -> None:
 
 def test_fabric_lane_tells_question_answer_and_what_was_held() -> None:
     labels = _labels(_timeline(scenario1("kip101")[1]), "fabric")
-    for label in ("A→B 0?", "A→B =3", "A→B Fetch answer held"):
+    for label in ("A→B 0?", "A→B =3", "A→B fetch answer held"):
         assert label in labels
 
 

@@ -264,7 +264,7 @@ def test_no_rule_is_about_a_clients_own_connection(room: Room) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (("hold", "Fetsch", "A", "B", "request"), "unknown api 'Fetsch'.*Did you mean 'Fetch'"),
+        (("hold", "fetsch", "A", "B", "request"), "unknown word 'fetsch'.*Did you mean 'fetch'"),
         (("hold", "fetch", "A", "B", "sideways"), "unknown direction 'sideways': expected one of answer, request"),
         (("hold", "fetch", "A", "D", "request"), r"unknown node 'D': expected one of \*, A, B"),
         (("hold", "Produce", "A", "B", "request", 4), "Produce with from_offset=4"),

@@ -30,7 +30,7 @@ def link(f: str, src: str, dst: str, **more: str) -> tuple[Source, OpType, str, 
 
 
 def fetch(f: str, src: str, dst: str, direction: str = "request") -> tuple[Source, OpType, str, dict[str, Any]]:
-    return link(f, src, dst, api="Fetch", direction=direction)
+    return link(f, src, dst, api="fetch", direction=direction)
 
 
 def acked(name: str, acks: int = -1) -> tuple[Source, OpType, str, dict[str, Any]]:
@@ -53,13 +53,13 @@ def test_kill_of_a_client_is_counted_and_is_no_fault_of_the_cluster() -> None:
 
 def test_hold_bites_once_however_many_frames_it_takes() -> None:
     found = counts_of(fetch("hold", "A", "*"), fetch("held", "A", "B"), fetch("held", "A", "C"))
-    assert ({"hold Fetch": 1}, {"hold Fetch": 1}) == (found.asked, found.bit)
+    assert ({"hold fetch": 1}, {"hold fetch": 1}) == (found.asked, found.bit)
 
 
 def test_hold_that_was_released_takes_no_frame_of_the_next() -> None:
     first = (fetch("hold", "A", "*"), fetch("release", "A", "*"))
     found = counts_of(*first, fetch("hold", "A", "B"), fetch("held", "A", "B"), fetch("held", "A", "B"))
-    assert ({"hold Fetch": 2}, {"hold Fetch": 1}) == (found.asked, found.bit)
+    assert ({"hold fetch": 2}, {"hold fetch": 1}) == (found.asked, found.bit)
 
 
 def test_frame_of_another_direction_or_link_belongs_to_no_rule() -> None:
@@ -77,8 +77,8 @@ def test_cut_delay_and_doubling_are_counted_by_their_kind() -> None:
         link("heal", "A", "B"),
         link("lost", "A", "B"),
     )
-    assert {"cut": 1, "delay Fetch": 1} == found.bit
-    assert {"cut": 1, "delay Fetch": 1, "double Fetch": 1} == found.asked
+    assert {"cut": 1, "delay fetch": 1} == found.bit
+    assert {"cut": 1, "delay fetch": 1, "double fetch": 1} == found.asked
 
 
 def test_cut_of_a_zombie_is_counted_as_the_zombie() -> None:

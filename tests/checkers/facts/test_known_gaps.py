@@ -101,7 +101,7 @@ def test_write_of_the_isr_was_under_way_if_zookeeper_is_late_and_no_fetch_since_
 ) -> None:
     """B had copied the record, lost it with its power, and fetches again while A's write is held."""
     story = Story(RECORDS, "kip101").started("A", "B").leads("A", 0, 0, isr="A").follows("B", "A", 0, 0)
-    rule = {"link": [held, "metadata"], "api": "ZooKeeper", "direction": "request", "from_offset": None}
+    rule = {"link": [held, "metadata"], "api": "metadata-request", "direction": "request", "from_offset": None}
     if held:
         story.add(Source.FABRIC, "fabric", OpType.INFO, "hold", **rule)
     came_back(story).follows("B", "A", 0, 0)

@@ -53,7 +53,7 @@ def _sent_once_looked_up(edit: Edit, *, of: str, offset: int = 0) -> None:
         edit.drop(line)
     hold, held, release = (edit.find(FABRIC, f, link=["C", "A"]) for f in ("hold", "held", "release"))
     for line in (hold, held, release):
-        edit.change(line, link=[of, "metadata"], api="ZooKeeper")
+        edit.change(line, link=[of, "metadata"], api="metadata-request")
     edit.move(hold, after=edit.find(BROKER, "follower", "C", epoch=1))
     edit.change(held, offset=None).move(held, after=hold)
     edit.move(release, after=edit.find(BROKER, "follower", "C", epoch=3))

@@ -175,7 +175,7 @@ def _unsaid_behind(*, healed_late: bool) -> Change:
         first, healed = edit.find(BROKER, "append"), edit.find(Source.RUNNER, "healed")
 
         def rule(f: str, direction: str, at: Line = first, **more: Any) -> None:
-            about = {"link": [leader, "metadata"], "api": "ZooKeeper", "direction": direction}
+            about = {"link": [leader, "metadata"], "api": "metadata-request", "direction": direction}
             edit.insert(at, Source.FABRIC, f, "fabric", before=True, **about, from_offset=None, **more)
 
         rule("delay", "answer", seconds=0.06)

@@ -42,8 +42,8 @@ def copied_in_two_steps(edit: Edit) -> None:
 @plant("seen-cut-on-a-link-that-was-held-lawful", "kafka-kip101-1")
 def cut_on_a_held_link(edit: Edit) -> None:
     """The fetch was sent before m1 was acknowledged, and a hold let it pass later."""
-    hold = {"link": ["A", "B"], "api": "Fetch", "direction": "request", "from_offset": None}
-    frame = {"link": ["A", "B"], "api": "Fetch", "direction": "request", "offset": 2}
+    hold = {"link": ["A", "B"], "api": "fetch", "direction": "request", "from_offset": None}
+    frame = {"link": ["A", "B"], "api": "fetch", "direction": "request", "offset": 2}
     told = _told(edit, "m1")
     first = edit.insert(edit.find(Source.FABRIC, "fetched", offset=0), Source.FABRIC, "hold", "fabric", **hold)
     edit.insert(first, Source.FABRIC, "held", "fabric", **frame)

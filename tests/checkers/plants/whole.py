@@ -130,7 +130,7 @@ def unreadable_line(edit: Edit) -> None:
 @plant("whole-unreadable-frame", "kafka-kip101-1", UNKNOWN)
 def unreadable_frame(edit: Edit) -> None:
     """Let the fabric fail to read a fetch."""
-    link = {"link": ["A", "B"], "api": "Fetch", "version": 99, "direction": "request", "error": "too short"}
+    link = {"link": ["A", "B"], "api": "fetch", "version": 99, "direction": "request", "error": "too short"}
     edit.insert(edit.find(Source.FABRIC, "fetch"), Source.FABRIC, "unreadable", "fabric", **link)
 
 
