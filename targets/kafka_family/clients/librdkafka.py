@@ -32,6 +32,8 @@ from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.clients.in_thread import InThread
+from harness.clients.library import text_of
+from harness.clients.wall_clock import wall_ms
 from harness.events import AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
@@ -40,9 +42,7 @@ from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 from harness.target.clients import Underway, Workload
 from harness.workload.plan import Clients, Library
-from targets.kafka_family.clients.batches import wall_ms
 from targets.kafka_family.clients.beginning import begin
-from targets.kafka_family.clients.library import text_of
 from targets.kafka_family.clients.librdkafka_work import settings_of
 from targets.kafka_family.clients.questions import shown
 

@@ -16,6 +16,7 @@ from random import Random
 from typing import Final
 
 from harness.clients.events import Recorder, produce_events
+from harness.clients.outcome import Outcome
 from harness.events import Produce
 from harness.kafka_errors import KAFKA_ERRORS, MOVED
 from harness.logdir.records import sent_digest
@@ -27,7 +28,7 @@ from targets.kafka_family.clients import questions
 from targets.kafka_family.clients.batches import write_batch
 from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent, left
 from targets.kafka_family.clients.network import BACKOFF_S, Network
-from targets.kafka_family.clients.outcomes import Outcome, outcome_of, outcome_without
+from targets.kafka_family.clients.refusals import outcome_of, outcome_without
 from targets.kafka_family.wire.answers import Produced
 
 # The share of a producer's time that the broker gets, so that "timed out" arrives before the client gives up.

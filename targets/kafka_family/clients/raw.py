@@ -23,6 +23,8 @@ from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.clients.in_thread import InThread
+from harness.clients.outcome import Outcome
+from harness.clients.wall_clock import wall_ms
 from harness.events import AddPartitions, AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED
@@ -33,11 +35,11 @@ from harness.model import OpType, PreconditionError
 from harness.target.clients import Underway, Workload
 from harness.workload.plan import Clients, Library
 from targets.kafka_family.clients import questions, topics
-from targets.kafka_family.clients.batches import NO_TIME, wall_ms, write_batch
+from targets.kafka_family.clients.batches import NO_TIME, write_batch
 from targets.kafka_family.clients.beginning import begin
 from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent, left
-from targets.kafka_family.clients.outcomes import Outcome, deleted_outcome, outcome_of, outcome_without
 from targets.kafka_family.clients.producing import BROKERS_SHARE
+from targets.kafka_family.clients.refusals import deleted_outcome, outcome_of, outcome_without
 from targets.kafka_family.wire.errors import ErrorCode
 
 # After so many empty answers below the high watermark the read ends: the high watermark may lie inside a batch,

@@ -1,0 +1,13 @@
+"""The time that clients give their records."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+_NS_PER_MS: Final = 1_000_000
+
+
+def wall_ms() -> int:
+    """Return now, as records have it: in milliseconds since 1970."""
+    return time.time_ns() // _NS_PER_MS
