@@ -15,9 +15,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias
 
+from harness.clients.clock import wall_ms
 from harness.clients.events import Recorder, poll_event, produce_events
 from harness.clients.outcome import Outcome
-from harness.clients.wall_clock import wall_ms
 from harness.events import Poll, Produce
 from harness.keys import text_in
 from harness.model import OpType

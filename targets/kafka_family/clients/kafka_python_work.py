@@ -22,13 +22,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from harness.clients.clock import left
 from harness.clients.library import LINGER_MS, POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
 from harness.clients.outcome import Outcome
 from harness.keys import headers_of, key_bytes, value_bytes
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
-from targets.kafka_family.clients.connection import left
 from targets.kafka_family.clients.python_libraries import came_of, reader_settings
 from targets.kafka_family.clients.refusals import refused_by
 from targets.kafka_family.clients.stack import Stack

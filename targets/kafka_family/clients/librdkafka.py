@@ -31,9 +31,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
+from harness.clients.clock import wall_ms
 from harness.clients.in_thread import InThread
 from harness.clients.library import text_of
-from harness.clients.wall_clock import wall_ms
 from harness.events import AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
