@@ -1,4 +1,4 @@
-"""A mutant: one bug of one to three lines in a module of the broker's core, as replacements in its source."""
+"""A mutant: one bug of one to three lines in a module of the broker, as replacements in its source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Mutant:
 
     Attributes:
         name: unique, in words joined by hyphens.
-        module: the module of the core that it changes, as "leader".
+        module: the module that it changes, as "leader".
+        package: where that module is: the core, or the broker's codec, whose mutants real processes have.
         sentence: what the broken broker does.
         breaks: the rule that it breaks and its source: a KIP, a section of V3, an issue, or Kafka's code.
         edits: (before, after) replacements; each `before` occurs once in the module's source.
@@ -50,6 +51,7 @@ class Mutant:
 
     name: str
     module: str
+    package: str = CORE
     category: Category
     sentence: str
     breaks: str
@@ -60,7 +62,7 @@ class Mutant:
     @property
     def full_module(self) -> str:
         """The module's full name."""
-        return f"{CORE}.{self.module}"
+        return f"{self.package}.{self.module}"
 
     def applied(self, source: str) -> str:
         """

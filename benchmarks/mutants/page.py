@@ -8,6 +8,7 @@ from typing import Final
 
 from benchmarks.mutants import MUTANTS, WITHOUT
 from benchmarks.mutants.mutant import CATEGORIES, CORE, Mutant
+from benchmarks.mutants.wire import MUTANTS_OF_THE_CODEC, WIRE
 from harness.docs import markdown
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
@@ -37,7 +38,12 @@ def page() -> str:
             if each.module == module
         ]
         parts += [f"## {module}", markdown.table(("mutant", "class", "the broken broker", "breaks"), rows)]
+    of_codec = [(f"`{each.name}`", each.sentence, each.breaks) for each in MUTANTS_OF_THE_CODEC.values()]
     parts += [
+        "## Of the codec",
+        f"These are bugs in `{WIRE}`, which no simulated run has: real brokers on `local` have them, and what "
+        "clients, links and log readers see of them must be found (`tests/benchmarks/test_codec_mutants.py`).",
+        markdown.table(("mutant", "the broken broker", "breaks"), of_codec),
         "## Modules without mutants",
         markdown.table(("module", "why"), [(f"`{name}`", why) for name, why in WITHOUT.items()]),
     ]

@@ -46,6 +46,7 @@ class Lives:
     One client.
 
     Args:
+        program: the module that is the client's process, which harness/clients/wire.py tells what to be.
         own: the library of a plan that names none.
         first: the process of the first life.
         process: returns the name of the next process.
@@ -58,6 +59,7 @@ class Lives:
         plan: ProducerPlan | ConsumerPlan,
         seed: int,
         *,
+        program: str,
         own: Library,
         first: str,
         process: Callable[[], str],
@@ -66,6 +68,7 @@ class Lives:
         ledger: Ledger,
     ) -> None:
         self._plan = plan
+        self._program = program
         self._seed = seed
         self._library = plan.client or own
         self._process = first
@@ -156,7 +159,7 @@ class Lives:
     def _start(self, theirs: socket.socket) -> NodeProcess | None:
         """Start a process that has this end of a pair of sockets; None if the run is being taken down."""
         children = Children.of(self._ledger, self._history.path)
-        argv = [sys.executable, "-m", "targets.kafka_family.clients.life", str(theirs.fileno())]
+        argv = [sys.executable, "-m", self._program, str(theirs.fileno())]
         try:
             return children.start(self._plan.name, argv, (theirs.fileno(),))
         except UsageError:

@@ -6,10 +6,14 @@ That of a log reader is run by tests/logs/toy.py, for tests of all that reads lo
 
 from __future__ import annotations
 
+import json
 import re
+import socketserver
+import threading
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pytest
 
@@ -17,6 +21,7 @@ from checkers.checker import Checker, check, partitions
 from checkers.judge import judge
 from harness.docs.pages import ROOT
 from harness.events import Batch, Injection
+from harness.history.file import History
 from harness.history.memory import MemoryHistory
 from harness.model import Kind, OpType, events_of
 from harness.random_schedule.generate import draw_schedule
@@ -26,6 +31,7 @@ from harness.run.result import Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.variant import Variant, Variants
+from harness.target.clients import TargetClients
 from nemesis import NEMESES
 from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
@@ -33,7 +39,7 @@ from tests.checkers.golden import ops_of
 
 KNOWN: Final = Variants(protocols=TARGET.protocols(), change=TARGET.rules)
 PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-SCENARIO, FAULT_FILE, RULE_FILE, _ = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
+SCENARIO, FAULT_FILE, RULE_FILE, _, CLIENT_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
 
 
 def executed(source: str, name: str) -> Any:
@@ -103,3 +109,39 @@ def test_checker_of_the_page_finds_what_is_planted_and_nothing_else() -> None:
         twice, index=at, time_ns=ops[at].time_ns, process=ops[at].process, type=ops[at].type
     )
     assert [(Kind.DISORDER, ((first[0], first[0] + 1), (second[0], second[0] + 1)))] == found()
+
+
+class Node(socketserver.StreamRequestHandler):
+    """A node of a log that answers the questions of the page; only a leader does what it is asked."""
+
+    records: ClassVar[list[str]] = []
+    leader: ClassVar[int] = 0
+
+    def handle(self) -> None:
+        question = json.loads(self.rfile.readline())
+        self.wfile.write(json.dumps(self._answer(question)).encode() + b"\n")
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        if self.server.server_address[1] != self.leader:
+            return {"refused": "not the leader"}
+        if "read" in question:
+            return {"records": list(enumerate(self.records))[question["read"] :]}
+        self.records.append(question["produce"])
+        return {"offset": len(self.records) - 1}
+
+
+def test_client_of_the_page_is_a_run_s_client(tmp_path: Path) -> None:
+    clients: TargetClients = executed(CLIENT_FILE, "CLIENTS")
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Node, True)) for _ in "AB"]
+        for node in nodes:
+            threading.Thread(target=node.serve_forever, args=(0.01,), daemon=True).start()
+            stack.callback(node.shutdown)
+        ports = [node.server_address[1] for node in nodes]
+        Node.leader = ports[1]
+        history = stack.enter_context(History(tmp_path / "history.jsonl"))
+        addresses = [f"127.0.0.1:{port}" for port in ports]
+        client = clients.make(clients.own({}), history=history, bootstrap=lambda: addresses)
+        assert [0, 1] == client.produce("log", 0, "m1", ["m1.0", "m1.1"], acks=-1)
+        assert [(0, "m1.0"), (1, "m1.1")] == client.read_all("log", 0)
+        assert all(clients.serves(address) for address in addresses)

@@ -1,5 +1,5 @@
 """
-Producers and consumers of a workload on aiokafka; targets/kafka_family/clients/library.py records them.
+Producers and consumers of a workload on aiokafka; harness/clients/library.py records them.
 
 It sends a batch again for as long as the batch may live, and has no setting for that: so a batch of a plan without
 retries has no time to live, and one of a plan with retries is sent as often as its time allows.
@@ -26,23 +26,14 @@ from typing import Any, Final, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka import errors as theirs
 
+from harness.clients.library import LINGER_MS, POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
+from harness.clients.outcome import Outcome
 from harness.keys import headers_of, key_bytes, value_bytes
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, CODEC_NAMES, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
-from targets.kafka_family.clients.library import (
-    LINGER_MS,
-    POLL_RECORDS_MAX,
-    REPORT_S_MAX,
-    Came,
-    Record,
-    Report,
-    came_of,
-    reader_settings,
-    refused_all,
-    refused_by,
-)
-from targets.kafka_family.clients.outcomes import Outcome
+from targets.kafka_family.clients.python_libraries import came_of, reader_settings
+from targets.kafka_family.clients.refusals import refused_by
 from targets.kafka_family.clients.stack import Stack
 
 T = TypeVar("T")

@@ -8,7 +8,6 @@ Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java and DefaultRec
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -32,12 +31,6 @@ _MAGIC: Final = 2
 _KEY_BYTES_MAX: Final = 16
 _NONE: Final = -1
 NO_TIME: Final = -1
-_NS_PER_MS: Final = 1_000_000
-
-
-def wall_ms() -> int:
-    """Return now, as records have it: in milliseconds since 1970."""
-    return time.time_ns() // _NS_PER_MS
 
 
 def write_batch(

@@ -2,27 +2,32 @@
 Begins a workload's clients on real nodes, each on its library, and refuses those that are impossible.
 
 The client `raw` is of this repository: it alone can choose the node that it asks. The others are libraries, which
-`library.py` makes do what a plan says. A client that is to be killed has a process of its own.
+harness/clients/library.py makes do what a plan says. A client that is to be killed has a process of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from harness.cleanup.ledger import Ledger
 from harness.clients.children import Children
 from harness.clients.events import Recorder
+from harness.clients.library import LibraryConsumer, LibraryProducer
 from harness.clients.lives import Lives
 from harness.clients.threads import Threads, Work
 from harness.history.file import History
+from harness.logs.record import sent_digest
 from harness.model import UsageError
 from harness.workload.plan import ChurnPlan, Clients, ConsumerPlan, Library, ProducerPlan
 from harness.workload.script import FIRST, Life
 from targets.kafka_family.clients.churning import Churner
 from targets.kafka_family.clients.consuming import Consumer
 from targets.kafka_family.clients.libraries import impossible, lacking, stack_of
-from targets.kafka_family.clients.library import LibraryConsumer, LibraryProducer
 from targets.kafka_family.clients.producing import Producer
+
+# The process of a client that is to be killed.
+PROGRAM: Final = "targets.kafka_family.clients.life"
 
 
 def begin(
@@ -66,7 +71,15 @@ def begin(
             return work_of(plan, seed, own=own, process=process(), history=history, nodes=nodes, children=children)
         lives.append(
             Lives(
-                plan, seed, own=own, first=process(), process=process, history=history, nodes=nodes, ledger=ledger
+                plan,
+                seed,
+                program=PROGRAM,
+                own=own,
+                first=process(),
+                process=process,
+                history=history,
+                nodes=nodes,
+                ledger=ledger,
             )
         )
         return lives[-1].run
@@ -108,6 +121,8 @@ def work_of(
     stack, addresses = stack_of(library), list(nodes.values())
     if isinstance(plan, ProducerPlan):
         sender = stack.sender(plan, addresses, process, children)
-        return LibraryProducer(plan, seed, process=process, history=history, sender=sender, life=life).run
+        return LibraryProducer(
+            plan, seed, process=process, history=history, sender=sender, digest=sent_digest, life=life
+        ).run
     reader = stack.reader(plan, addresses, process, children)
     return LibraryConsumer(plan, seed, process=process, history=history, reader=reader, life=life).run

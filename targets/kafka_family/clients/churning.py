@@ -17,16 +17,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from harness.clients.clock import left
 from harness.clients.events import Recorder
 from harness.events import CreateTopic, DeleteTopic
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, ChurnPlan, ProducerPlan
 from harness.workload.script import ChurnAct, ChurnScript, Create, Send, Write
 from targets.kafka_family.clients import topics
-from targets.kafka_family.clients.connection import NoAnswer, NotSent, left
+from targets.kafka_family.clients.connection import NoAnswer, NotSent
 from targets.kafka_family.clients.network import BACKOFF_S, METADATA_S_MAX
-from targets.kafka_family.clients.outcomes import outcome_without
 from targets.kafka_family.clients.producing import BROKERS_SHARE, Producer
+from targets.kafka_family.clients.refusals import outcome_without
 from targets.kafka_family.wire.errors import ErrorCode
 
 _Event: TypeAlias = CreateTopic | DeleteTopic

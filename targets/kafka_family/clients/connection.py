@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import socket
 import struct
-import time
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
+from harness.clients.clock import left
 from harness.model import FencepostError
 from targets.kafka_family.wire.frames import Unreadable
 from targets.kafka_family.wire.requests import Question
@@ -30,11 +30,6 @@ class NotSent(FencepostError):
 
 class NoAnswer(FencepostError):
     """The request was sent, but no valid answer came in time: its effect is unknown."""
-
-
-def left(deadline: float) -> float:
-    """Return the seconds until a monotonic deadline; always above 0, since sockets treat 0 differently."""
-    return max(deadline - time.monotonic(), 0.001)
 
 
 class Connection:

@@ -1,5 +1,5 @@
 """
-Producers and consumers of a workload on Apache Kafka's Java clients; library.py records them.
+Producers and consumers of a workload on Apache Kafka's Java clients; harness/clients/library.py records them.
 
 Each is a process of its own (java/Client.java), a child of the run; its settings are here. What its errors prove
 of a record that was sent once, as its code has it:
@@ -24,22 +24,14 @@ from typing import Any, Final
 
 from harness import limits
 from harness.clients.children import Children
+from harness.clients.library import LINGER_MS, POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
+from harness.clients.outcome import Outcome
 from harness.model import OpType, UsageError
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from targets.kafka_family.clients.java_home import java_home, lacks
 from targets.kafka_family.clients.jvm import Jvm
-from targets.kafka_family.clients.library import (
-    LINGER_MS,
-    POLL_RECORDS_MAX,
-    REPORT_S_MAX,
-    Came,
-    Record,
-    Report,
-    refused,
-    refused_all,
-)
-from targets.kafka_family.clients.outcomes import Outcome
+from targets.kafka_family.clients.refusals import refused
 from targets.kafka_family.clients.stack import Stack
 
 # A request is given this time at least: the library asks who leads within it too.

@@ -14,8 +14,8 @@ from typing import Final
 
 from harness import limits
 from harness.clients.children import Children
+from harness.clients.clock import left
 from harness.model import FencepostError, HistoryError, PreconditionError
-from targets.kafka_family.clients.connection import left
 from targets.kafka_family.clients.java_home import JavaHome
 
 READY: Final = "ready"

@@ -1,5 +1,5 @@
 """
-Producers and consumers of a workload on kafka-python; targets/kafka_family/clients/library.py records them.
+Producers and consumers of a workload on kafka-python; harness/clients/library.py records them.
 
 What its errors prove of a record, as its code has it:
 
@@ -22,24 +22,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from harness.clients.clock import left
+from harness.clients.library import LINGER_MS, POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
+from harness.clients.outcome import Outcome
 from harness.keys import headers_of, key_bytes, value_bytes
 from harness.model import OpType
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
-from targets.kafka_family.clients.connection import left
-from targets.kafka_family.clients.library import (
-    LINGER_MS,
-    POLL_RECORDS_MAX,
-    REPORT_S_MAX,
-    Came,
-    Record,
-    Report,
-    came_of,
-    reader_settings,
-    refused_all,
-    refused_by,
-)
-from targets.kafka_family.clients.outcomes import Outcome
+from targets.kafka_family.clients.python_libraries import came_of, reader_settings
+from targets.kafka_family.clients.refusals import refused_by
 from targets.kafka_family.clients.stack import Stack
 
 with warnings.catch_warnings():

@@ -31,7 +31,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
+from harness.clients.clock import wall_ms
 from harness.clients.in_thread import InThread
+from harness.clients.library import text_of
 from harness.events import AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended, surely_not_deleted
@@ -40,9 +42,7 @@ from harness.logs.record import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 from harness.target.clients import Underway, Workload
 from harness.workload.plan import Clients, Library
-from targets.kafka_family.clients.batches import wall_ms
 from targets.kafka_family.clients.beginning import begin
-from targets.kafka_family.clients.library import text_of
 from targets.kafka_family.clients.librdkafka_work import settings_of
 from targets.kafka_family.clients.questions import shown
 

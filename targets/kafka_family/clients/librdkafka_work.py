@@ -1,5 +1,5 @@
 """
-Producers and consumers of a workload on librdkafka (confluent-kafka); library.py records them.
+Producers and consumers of a workload on librdkafka (confluent-kafka); harness/clients/library.py records them.
 
 Source:  librdkafka, CONFIGURATION.md, and rd_kafka_handle_Produce_error: a record refused by a broker that leads
          no more is sent again, which counts as no retry.
@@ -14,22 +14,14 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from harness import limits
+from harness.clients.library import LINGER_MS, POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Refusal, Report
+from harness.clients.outcome import Outcome
 from harness.kafka_errors import ACKS_ALL
 from harness.keys import headers_of, key_bytes, value_bytes
 from harness.model import OpType
 from harness.workload.plan import CODEC_NAMES, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
-from targets.kafka_family.clients.library import (
-    LINGER_MS,
-    POLL_RECORDS_MAX,
-    REPORT_S_MAX,
-    Came,
-    Record,
-    Refusal,
-    Report,
-    refused,
-)
-from targets.kafka_family.clients.outcomes import Outcome
+from targets.kafka_family.clients.refusals import refused
 from targets.kafka_family.clients.stack import Stack
 
 POLL_S: Final = 0.05

@@ -15,7 +15,9 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+from harness.clients.clock import left
 from harness.clients.events import Recorder, produce_events
+from harness.clients.outcome import Outcome
 from harness.events import Produce
 from harness.kafka_errors import KAFKA_ERRORS, MOVED
 from harness.logs.record import sent_digest
@@ -25,9 +27,9 @@ from harness.workload.plan import Place, ProducerPlan
 from harness.workload.script import FIRST, Life, ProducerScript, Send
 from targets.kafka_family.clients import questions
 from targets.kafka_family.clients.batches import write_batch
-from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent, left
+from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent
 from targets.kafka_family.clients.network import BACKOFF_S, Network
-from targets.kafka_family.clients.outcomes import Outcome, outcome_of, outcome_without
+from targets.kafka_family.clients.refusals import outcome_of, outcome_without
 from targets.kafka_family.wire.answers import Produced
 
 # The share of a producer's time that the broker gets, so that "timed out" arrives before the client gives up.

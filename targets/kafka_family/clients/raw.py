@@ -22,7 +22,9 @@ from typing import Any, ClassVar, Final
 from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
+from harness.clients.clock import left, wall_ms
 from harness.clients.in_thread import InThread
+from harness.clients.outcome import Outcome
 from harness.events import AddPartitions, AlterTopic, DeleteRecords, Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED
@@ -31,11 +33,11 @@ from harness.model import OpType, PreconditionError
 from harness.target.clients import Underway, Workload
 from harness.workload.plan import Clients, Library
 from targets.kafka_family.clients import questions, topics
-from targets.kafka_family.clients.batches import NO_TIME, wall_ms, write_batch
+from targets.kafka_family.clients.batches import NO_TIME, write_batch
 from targets.kafka_family.clients.beginning import begin
-from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent, left
-from targets.kafka_family.clients.outcomes import Outcome, deleted_outcome, outcome_of, outcome_without
+from targets.kafka_family.clients.connection import Connection, NoAnswer, NotSent
 from targets.kafka_family.clients.producing import BROKERS_SHARE
+from targets.kafka_family.clients.refusals import deleted_outcome, outcome_of, outcome_without
 from targets.kafka_family.logs.codec import CodecError
 from targets.kafka_family.logs.message_set import records_of, walk
 from targets.kafka_family.logs.records import RecordError

@@ -10,7 +10,7 @@ from harness.clients.children import Children
 from harness.workload.plan import ConsumerPlan, ProducerPlan
 
 if TYPE_CHECKING:  # with Kafka's wire, which a command that only asks what is installed does not need
-    from targets.kafka_family.clients.library import Reader, Sender
+    from harness.clients.library import Reader, Sender
 
 
 class MakeSender(Protocol):

@@ -15,6 +15,8 @@ import pytest
 
 from harness import limits
 from harness.clients.children import Children
+from harness.clients.library import Came, Record, Refusal
+from harness.clients.outcome import Outcome
 from harness.model import HistoryError, OpType, PreconditionError, UsageError
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
@@ -22,8 +24,6 @@ from targets.kafka_family.clients import java_work
 from targets.kafka_family.clients.java_home import JavaHome
 from targets.kafka_family.clients.java_work import JavaReader, JavaSender
 from targets.kafka_family.clients.jvm import READY, Jvm
-from targets.kafka_family.clients.library import Came, Record, Refusal
-from targets.kafka_family.clients.outcomes import Outcome
 
 LOG, ORDERS = Place("log", 0), Place("orders", 2)
 HOME = JavaHome(java=Path("java"), class_path=(Path("classes"), Path("a.jar")))

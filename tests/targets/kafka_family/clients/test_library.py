@@ -13,13 +13,13 @@ import pytest
 
 from harness import limits
 from harness.cleanup.process import until
+from harness.clients import library as recorded
 from harness.history.file import History, read_history
 from harness.model import Op, OpType, UsageError
 from harness.workload.plan import Clients, ConsumerPlan, Library, Place, ProducerPlan, Via
 from targets.broker.core.messages import ErrorCode, FetchRequest, ProduceRequest
 from targets.broker.wire import versions
 from targets.kafka_family.clients import kafka_python_work
-from targets.kafka_family.clients import library as recorded
 from targets.kafka_family.clients.beginning import begin, work_of
 from targets.kafka_family.clients.libraries import STACKS, stack_of
 from targets.kafka_family.clients.librdkafka_work import LibrdkafkaReader

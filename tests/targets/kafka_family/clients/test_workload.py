@@ -13,6 +13,7 @@ import pytest
 
 from harness import limits
 from harness.cleanup.process import until
+from harness.clients import clock
 from harness.events import Done
 from harness.history.file import History, read_history
 from harness.model import HistoryError, Op, OpType
@@ -32,7 +33,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.log import split_produced
 from targets.broker.wire import decode_request, encode_response, versions
-from targets.kafka_family.clients import churning, connection, network, producing, questions
+from targets.kafka_family.clients import churning, network, producing, questions
 from targets.kafka_family.clients.connection import Connection
 from targets.kafka_family.clients.consuming import Consumer, opened
 from targets.kafka_family.clients.producing import Producer
@@ -74,7 +75,7 @@ class Overtime(Leave):
     def __init__(self, history: History, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(history, count)
         self._skipped_s = 0.0
-        for module in (churning, connection, network, producing):
+        for module in (churning, clock, network, producing):
             monkeypatch.setattr(module, "time", self)
 
     def monotonic(self) -> float:

@@ -13,18 +13,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
+from harness.clients.clock import wall_ms
 from harness.clients.events import Recorder, poll_event, produce_events
+from harness.clients.outcome import Outcome
 from harness.events import Poll, Produce
-from harness.kafka_errors import KAFKA_ERRORS, surely_not_appended
 from harness.keys import text_in
-from harness.logs.record import sent_digest
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import FIRST, Ask, ConsumerScript, Life, ProducerScript, Send
-from targets.kafka_family.clients.batches import wall_ms
-from targets.kafka_family.clients.outcomes import Outcome
 
 # Long enough that what is sent together is one batch, as a rule.
 LINGER_MS: Final = 5
@@ -98,28 +96,6 @@ def refused_all(why: str, places: Iterable[Place], out_of_range: Collection[Plac
     return Came(refused=refused)
 
 
-def reader_settings(plan: ConsumerPlan) -> dict[str, Any]:
-    """Return what every consumer of a library in Python is set to: no group, no position of its own choosing."""
-    return {
-        "group_id": None,
-        "enable_auto_commit": False,
-        "auto_offset_reset": "none",  # so that a position out of range is seen
-        "check_crcs": True,
-        "fetch_max_wait_ms": plan.wait_ms,
-        "fetch_max_bytes": plan.max_bytes,
-        "max_partition_fetch_bytes": plan.max_bytes,
-    }
-
-
-def came_of(polled: Mapping[Any, Iterable[Any]]) -> Came:
-    """Return what a poll brought, of a library that gives (topic, partition) -> records."""
-    came = Came()
-    for where, records in polled.items():
-        for record in records:
-            came.add(Place(*where), record.offset, record.value, record.headers)
-    return came
-
-
 class Reader(Protocol):
     """A library's consumer, which commits nothing and resets no position by itself."""
 
@@ -138,7 +114,12 @@ class Reader(Protocol):
 
 # --- what is done with it ---------------------------------------------------------------------------------------
 class LibraryProducer:
-    """One producer."""
+    """
+    One producer.
+
+    Args:
+        digest: returns the digest that a log has of a record with this value and time, "" if it is not known.
+    """
 
     def __init__(
         self,
@@ -148,6 +129,7 @@ class LibraryProducer:
         process: str,
         history: Recorder,
         sender: Sender,
+        digest: Callable[[str, int], str],
         life: Life = FIRST,
     ) -> None:
         self._plan = plan
@@ -155,6 +137,7 @@ class LibraryProducer:
         self._process = process
         self._history = history
         self._sender = sender
+        self._digest = digest
 
     def run(self, leave: threading.Event) -> None:
         """Send until it is to leave."""
@@ -171,7 +154,7 @@ class LibraryProducer:
         for place, values in send.parts:
             for event in produce_events(self._plan.name, place, values, send):
                 now_ms = wall_ms()
-                digest = sent_digest(event.value, now_ms)
+                digest = self._digest(event.value, now_ms)
                 self._history.record(self._process, OpType.INVOKE, replace(event, digest=digest))
                 open_[event.value] = event
                 records.append(Record(place=place, value=event.value, time_ms=now_ms))
@@ -245,38 +228,3 @@ class LibraryConsumer:
             self._at.pop(ask.place, None)  # it reads no further by itself
             if refusal.out_of_range:
                 self._script.out_of_range(ask)
-
-
-# --- outcomes ---------------------------------------------------------------------------------------------------
-def refused(code: int | None, name: str, acks: int, *, unsent: bool = False, resends: bool = False) -> Outcome:
-    """
-    Return the outcome of a record that a library reports as failed.
-
-    Args:
-        code: Kafka's number of the error, None if it is one of the library's own.
-        name: of the error, if Kafka's table has none for its code.
-        unsent: the error proves that the request was not written to a connection.
-        resends: the record may have been sent before, which the last error says nothing about.
-    """
-    known = KAFKA_ERRORS.get(code) if code is not None else None
-    surely_not = not resends and (unsent or (known is not None and surely_not_appended(known.code, acks)))
-    return Outcome(type=OpType.FAIL if surely_not else OpType.INFO, error=name if known is None else known.name)
-
-
-def refused_by(theirs: Any, error: BaseException, acks: int, *, unsent: bool, resends: bool) -> Outcome:
-    """
-    Return the outcome of a record that kafka-python, or aiokafka, which began as a copy of it, reports as failed.
-
-    Args:
-        theirs: the library's module of errors.
-        unsent: as in `refused`, where the error alone does not prove it.
-        resends: the library may have sent the record before.
-    """
-    code = error.errno if isinstance(error, theirs.BrokerResponseError) else None
-    return refused(
-        code,
-        type(error).__name__,
-        acks,
-        unsent=unsent or isinstance(error, theirs.NodeNotReadyError),
-        resends=resends and not unsent,
-    )

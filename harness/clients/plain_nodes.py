@@ -1,0 +1,105 @@
+"""
+Whom a plain client asks: the node that did what was asked last, then every other one, until the time is over.
+
+Source:  harness/target/log_client.py, which says what an answer proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from harness.cleanup.process import until
+from harness.clients.in_thread import InThread
+from harness.target.log_client import Closes, LogClient, MakeLogClient, Refused
+from harness.workload.plan import Place
+
+T = TypeVar("T")
+
+# How long one node may take; it may be paused.
+PATIENCE_S: Final = 1.0
+# After this a client that does not return is left behind, and what it was asked is unknown.
+HANGS_S: Final = 5.0
+
+
+class PlainNodes:
+    """
+    The clients of one process of the history, one for each node and partition.
+
+    Args:
+        addresses: returns "host:port" of the nodes to ask; called again for each round.
+    """
+
+    def __init__(self, make: MakeLogClient, addresses: Callable[[], Sequence[str]]) -> None:
+        self._make = make
+        self._addresses = addresses
+        self._open: dict[tuple[str, Place], LogClient] = {}
+        self._last: dict[Place, str] = {}
+
+    def ask(self, place: Place, within_s: float, question: Callable[[LogClient], T]) -> T:
+        """
+        Ask node after node, round after round, until one does not refuse.
+
+        Raises:
+            Refused: all did, until the time was over; nothing was done.
+            Exception: as the client raised it; it may be done.
+        """
+        answers: list[T] = []
+        why = ["no node runs"]
+
+        def answered() -> bool:
+            for address in self._in_order(place):
+                try:
+                    answers.append(self.ask_at(address, place, question))
+                except (Refused, ConnectionRefusedError) as error:
+                    why.append(f"{address}: {error}")
+                    continue
+                self._last[place] = address
+                return True
+            return False
+
+        until(answered, within_s)
+        if not answers:
+            raise Refused(why[-1])
+        return answers[0]
+
+    def ask_at(self, address: str, place: Place, question: Callable[[LogClient], T]) -> T:
+        """Ask one node; a client that fails in any way but by a refusal is not used again."""
+        client = self._open.get((address, place))
+        if client is None:
+            client = self._open[address, place] = self._make(address, place, PATIENCE_S)
+        try:
+            return bounded(partial(question, client), address)
+        except Refused:
+            raise
+        except Exception:
+            self._drop(address, place)
+            raise
+
+    def close(self) -> None:
+        """Close all clients."""
+        for address, place in list(self._open):
+            self._drop(address, place)
+
+    def _in_order(self, place: Place) -> list[str]:
+        addresses, last = list(self._addresses()), self._last.get(place)
+        return sorted(addresses, key=lambda address: address != last)
+
+    def _drop(self, address: str, place: Place) -> None:
+        client = self._open.pop((address, place))
+        if self._last.get(place) == address:
+            del self._last[place]
+        if isinstance(client, Closes):
+            client.close()
+
+
+def bounded(call: Callable[[], T], address: str) -> T:
+    """Return what a call returns, or raise what it raises; a call that does neither raises TimeoutError."""
+    under_way = InThread(call)
+    if not under_way.ends(HANGS_S):
+        raise TimeoutError(
+            f"{address}: the target's client has not returned for {HANGS_S:g} s; expected an answer or an error "
+            f"within its patience_s, {PATIENCE_S:g}"
+        )
+    return under_way.result()

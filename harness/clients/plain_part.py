@@ -1,0 +1,79 @@
+"""A target's plain client as its part `clients`: what it cannot do is impossible, with the reason."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.cleanup.ledger import Ledger
+from harness.clients.plain import PlainClient
+from harness.clients.plain_nodes import PATIENCE_S, bounded
+from harness.clients.plain_work import impossible_of
+from harness.history.file import History
+from harness.registry import pick
+from harness.target.clients import Client
+from harness.target.log_client import Leads, MakeLogClient, Refused, Serves
+from harness.workload.plan import Clients, Library, Place
+
+NAME: Final = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainClients:
+    """
+    The clients of a target with a plain one; see harness.target.clients.TargetClients for every call.
+
+    Attributes:
+        make_one: makes the client of one partition at one node.
+    """
+
+    make_one: MakeLogClient
+    names: Sequence[str] = (NAME,)
+
+    def own(self, rules: Mapping[str, str]) -> str:
+        """Return the only one."""
+        del rules
+        return NAME
+
+    def make(
+        self, name: str, *, history: History, bootstrap: Callable[[], Sequence[str]], ledger: Ledger | None = None
+    ) -> Client:
+        """Return a run's client."""
+        del ledger  # none of its clients has a process
+        pick("client", {NAME: PlainClient}, name)
+        return PlainClient(make=self.make_one, history=history, bootstrap=bootstrap)
+
+    def require(self, name: str) -> None:
+        """Do nothing: the target's folder has all that it needs."""
+
+    def lacking(self, plans: Clients) -> Mapping[Library, str]:
+        """Return none: `impossible` names the libraries."""
+        del plans
+        return {}
+
+    def impossible(self, plans: Clients, own: str) -> Iterator[str]:
+        """Yield what a plain client has no call for."""
+        del own
+        return impossible_of(plans)
+
+    def serves(self, address: str) -> bool:
+        """Ask the node if the client can; else look whether it listens."""
+        client = self.make_one(address, Place("", 0), PATIENCE_S)
+        try:
+            if isinstance(client, Serves):
+                return bounded(client.serves, address)
+            host, _, port = address.rpartition(":")
+            with socket.create_connection((host, int(port)), PATIENCE_S):
+                return True
+        except (Refused, OSError):
+            return False
+
+    def leads(self, address: str, topic: str, partition: int) -> bool:
+        """Ask the node if the client can; else believe whoever asks."""
+        client = self.make_one(address, Place(topic, partition), PATIENCE_S)
+        try:
+            return bounded(client.leads, address) if isinstance(client, Leads) else True
+        except (Refused, OSError):
+            return False

@@ -1,0 +1,123 @@
+"""Producers and consumers of a workload on a target's plain client; harness/clients/library.py records them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from harness.clients.library import POLL_RECORDS_MAX, Came, Record, Refusal, Report
+from harness.clients.outcome import Outcome
+from harness.clients.plain_nodes import PlainNodes
+from harness.model import OpType
+from harness.target.log_client import AtOffset, Refused
+from harness.workload.plan import ACKS_ALL, Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.script import Send
+
+
+def produced(nodes: PlainNodes, place: Place, value: str, within_s: float) -> Outcome:
+    """Append a value once, at whichever node takes it; return what is known of it then."""
+    try:
+        offset: Any = nodes.ask(place, within_s, lambda client: client.produce(value.encode()))
+    except Refused as error:
+        return Outcome(type=OpType.FAIL, error=str(error))
+    except Exception as error:
+        return Outcome(type=OpType.INFO, error=f"{type(error).__name__}: {error}")
+    if not isinstance(offset, int) or offset < 0:
+        return Outcome(type=OpType.INFO, error=f"acknowledged at {offset!r}; expected an offset from 0 on")
+    return Outcome(type=OpType.OK, base=offset)
+
+
+class PlainSender:
+    """A producer, which sends the records of a batch one after the other."""
+
+    def __init__(self, plan: ProducerPlan, nodes: PlainNodes) -> None:
+        self._within_s = plan.within_ms / 1000
+        self._nodes = nodes
+
+    def send(self, records: Sequence[Record], send: Send, report: Report) -> None:
+        """Send these records; each outcome is known when its call returns."""
+        del send
+        for record in records:
+            report(record.value, produced(self._nodes, record.place, record.value, self._within_s))
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._nodes.close()
+
+
+class PlainReader:
+    """
+    A consumer, which asks for each partition in turn.
+
+    Args:
+        addresses: of the nodes, if it asks each of them in turn and not one that answers.
+    """
+
+    def __init__(self, plan: ConsumerPlan, nodes: PlainNodes, addresses: Sequence[str]) -> None:
+        self._within_s = max(plan.wait_ms, 1) / 1000
+        self._nodes = nodes
+        self._every = list(addresses) if plan.via is Via.EVERY else []
+        self._turn = 0
+        self._positions: dict[Place, int] = {}
+
+    def assign(self, positions: Mapping[Place, int]) -> None:
+        """Read these partitions from these offsets on."""
+        self._positions = dict(positions)
+
+    def poll(self) -> Came:
+        """Return what comes of each partition; one that fails says why."""
+        came = Came()
+        for place, position in self._positions.items():
+            try:
+                records = self._read(place, position)
+            except Exception as error:
+                came.refused[place] = Refusal(why=f"{type(error).__name__}: {error}")
+                continue
+            for record in islice(records, POLL_RECORDS_MAX):
+                came.add(place, record.offset, record.value)
+                self._positions[place] = record.offset + 1
+        self._turn += 1
+        return came
+
+    def _read(self, place: Place, position: int) -> Sequence[AtOffset]:
+        if self._every:
+            at = self._every[self._turn % len(self._every)]
+            return self._nodes.ask_at(at, place, lambda client: client.read(position))
+        return self._nodes.ask(place, self._within_s, lambda client: client.read(position))
+
+    def high_watermark(self, place: Place) -> int | None:
+        """Return None: a plain client is told of none."""
+        del place
+        return None
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._nodes.close()
+
+
+def impossible_of(plans: Clients) -> Iterator[str]:
+    """Yield, for each planned client, what the target's client has no call for."""
+    for churner in plans.churners:
+        yield f"churner {churner.name}: the target's client creates and deletes no topics"
+    both: tuple[ProducerPlan | ConsumerPlan, ...] = (*plans.producers, *plans.consumers)
+    for plan in both:
+        if plan.client is not None:
+            yield f"client {plan.client}: {plan.name}; expected the target's own"
+        if plan.kill_after is not None:
+            yield f"{plan.name} kill_after=…: the target's client has no process of its own"
+    for producer in plans.producers:
+        found = {unsendable(acks, codec) for acks in producer.acks for codec in producer.codecs} - {""}
+        if producer.keys or producer.tombstones:
+            found.add("keys")
+        if producer.idempotent or producer.retries:
+            found.add("retries")
+        for why in sorted(found):
+            yield f"producer {producer.name} with {why}; expected acks=all and values alone of the target's client"
+
+
+def unsendable(acks: int, codec: str) -> str:
+    """Return what the call of a plain client does not say, "" if it says all."""
+    if acks != ACKS_ALL:
+        return f"acks={acks}"
+    return "" if codec == "none" else f"codec {codec}"
