@@ -38,6 +38,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.scenarios",
         help="list the scenarios: title, source, and what is expected under each protocol",
     ),
+    "targets": Command(
+        module="harness.cli.targets",
+        help="list the systems that can be tested: versions, abilities, what they lack, where they were found",
+    ),
     "run": Command(
         module="harness.cli.run",
         help="play random schedules of faults, each drawn from one seed, and check them",

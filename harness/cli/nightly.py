@@ -20,7 +20,7 @@ from harness.night.plan import DEFAULT, read_plan
 from harness.night.view import headline
 from harness.report.console import console as make_console
 from harness.search.tally_tables import say
-from harness.suite.options import folder, ports
+from harness.suite.options import configure_targets, folder, ports
 
 HOURS: Final = 8.0
 
@@ -65,6 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--ports", type=ports, metavar="FIRST-LAST", help=text)
     text = "folder of the results; nights are in its folder `nights` (default: results)"
     add("--results", type=folder, default=Path("results"), help=text)
+    configure_targets(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

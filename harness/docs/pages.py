@@ -37,7 +37,7 @@ from harness.kafka_errors import KAFKA_ERRORS
 from harness.model import EXIT_CODES, EXIT_OF_VERDICT, Verdict
 from harness.report.table import render_table
 from harness.run.suite import Suite
-from targets import TARGETS
+from harness.target.found import found
 from workloads import CLIENTS, WORKLOADS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def command_line() -> str:
         ]
     tables = [
         ("`--host`", ", ".join(f"`{name}`" for name in ENVIRONMENTS)),
-        ("`--target`", ", ".join(f"`{name}`" for name in TARGETS)),
+        ("`--target`", ", ".join(f"`{name}`" for name in found())),
         ("client", ", ".join(f"`{name}`" for name in CLIENTS)),
         ("workload", ", ".join(f"`{name}`" for name in WORKLOADS)),
     ]

@@ -18,12 +18,10 @@ from harness.environment import ENVIRONMENTS
 from harness.input_file import read_text
 from harness.model import UsageError
 from harness.random_schedule.profile import ALL, NEMESES
-from harness.registry import load, nearest, pick
-from harness.run.spec import BROKER
+from harness.registry import nearest, pick
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM
-from harness.target.target import Target
-from targets import TARGETS
+from harness.target.found import target as target_of
+from targets import DEFAULT_TARGET, VIRTUAL_HOST
 from workloads import SCENARIOS, WORKLOADS
 
 DEFAULT: Final = Path(__file__).parent / "default.toml"
@@ -40,7 +38,7 @@ class Play:
     Random runs that get a share of the night.
 
     Attributes:
-        targets: (name of TARGETS, variant) of each target.
+        targets: (name, variant) of each target.
         workloads: names of WORKLOADS, or DRAWN.
         share: of the night's time, beside the shares of the other plays; its combinations divide it evenly.
         jobs: runs at a time on real processes.
@@ -95,7 +93,7 @@ class Plan:
         """Every host of the plan, in the order of the table of hosts, the simulator first."""
         named = {host for hosts in (each.hosts for each in self.plays) for host in hosts}
         named |= {host for each in self.canaries for host in each.hosts}
-        return tuple(sorted(named, key=lambda host: (host != SIM, list(ENVIRONMENTS).index(host))))
+        return tuple(sorted(named, key=lambda host: (host != VIRTUAL_HOST, list(ENVIRONMENTS).index(host))))
 
     def on(self, hosts: Sequence[str]) -> Plan:
         """
@@ -128,7 +126,11 @@ class Plan:
         asked = tuple(_target(text) for text in texts)
         plays = []
         for each in self.plays:
-            fitting = asked if SIM not in each.hosts else tuple(one for one in asked if one[0] == BROKER)
+            fitting = (
+                asked
+                if VIRTUAL_HOST not in each.hosts
+                else tuple(one for one in asked if one[0] == DEFAULT_TARGET)
+            )
             if fitting:
                 plays.append(replace(each, targets=fitting))
         if not plays:
@@ -221,12 +223,13 @@ def _targets(table: _Table) -> tuple[tuple[str, str], ...]:
     protocols, releases = table.texts("protocols", ()), table.texts("releases", ())
     if not protocols and not releases:
         table.refuse("protocols", "expected protocols of our broker, or releases of Apache Kafka, at least one")
-    if releases and SIM in table.texts("hosts"):
+    if releases and VIRTUAL_HOST in table.texts("hosts"):
         table.refuse(
-            "releases", f"the host {SIM} runs our broker alone; expected these releases in a block without it"
+            "releases",
+            f"the host {VIRTUAL_HOST} runs our broker alone; expected these releases in a block without it",
         )
     found = []
-    for key, name, variants in (("protocols", BROKER, protocols), ("releases", KAFKA, releases)):
+    for key, name, variants in (("protocols", DEFAULT_TARGET, protocols), ("releases", KAFKA, releases)):
         for variant in variants:
             try:
                 found.append(_checked(name, variant))
@@ -244,7 +247,7 @@ def _target(text: str) -> tuple[str, str]:
 
 def _checked(name: str, variant: str) -> tuple[str, str]:
     """Return a target; raise UsageError if it lacks this protocol, or a rule of a mutant."""
-    target: Target = load("target", TARGETS, name, "TARGET")
+    target = target_of(name)
     parsed = Variant.parse(variant, name)
     pick("release of Apache Kafka" if name == KAFKA else "protocol", target.protocols(), parsed.protocol)
     target.rules(parsed.protocol, parsed.changes)

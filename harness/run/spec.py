@@ -14,11 +14,11 @@ from typing import Final
 
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
+from harness.target import found
 from harness.target.target import IDEMPOTENCE
 from harness.version import in_checkout
+from targets import DEFAULT_TARGET
 
-# The default target: the broker of this repository.
-BROKER: Final = "broker"
 # The option of commands that makes the schedule of a run end at a violation.
 STOP_AT_VIOLATION: Final = "--stop-at-violation"
 # The option of `run` that draws schedules which every target can play.
@@ -36,7 +36,7 @@ class RunSpec:
     One run: a scenario or a random schedule, on one variant of one target, on one host, with one seed.
 
     Attributes:
-        target: a name of `TARGETS`.
+        target: the name of one.
         host: a name of `ENVIRONMENTS`.
         variant: the protocol, or a mutant of it.
         rules: rule's name -> its value, of every rule of the target's variant with the changes.
@@ -112,9 +112,9 @@ class RunSpec:
         Return the run that plays what this one has executed, from a file and as far as it can on another host.
 
         Args:
-            host: where it is played, if it is the broker of this repository; Apache Kafka stays where it is.
+            host: where it is played, if the simulator runs its target; any other stays where it is.
         """
-        if self.target != BROKER or host == self.host:
+        if self.target != DEFAULT_TARGET or host == self.host:
             return replace(self, schedule=str(schedule))
         return replace(self, schedule=str(schedule), host=host, machines="", power_tier=None)
 
@@ -128,15 +128,15 @@ class RunSpec:
 
 def _run_command(spec: RunSpec) -> str:
     words = ["fencepost", "run", "--host", spec.host, *(["--hosts", spec.machines] if spec.machines else [])]
-    if spec.target == BROKER:
+    if spec.target == DEFAULT_TARGET:
         words += ["--protocol", str(spec.variant)]
     else:
-        words += ["--target", f"{spec.target}:{spec.variant}"]
+        words += ["--target", f"{spec.target}:{spec.variant}", *found.again(spec.target)]
     words += [word for change in spec.changes for word in ("--rule", change)]
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else _drawn_from(spec)
-    words += [ALIKE] if spec.alike and spec.target == BROKER else []
+    words += [ALIKE] if spec.alike and spec.target == DEFAULT_TARGET else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)
 
@@ -159,7 +159,7 @@ def _suite_command(spec: RunSpec) -> str:
         words += ["--release", str(spec.variant)]
     else:
         words += ["--protocol", str(spec.variant)]
-        words += [] if spec.target == BROKER else ["--target", spec.target]
+        words += [] if spec.target == DEFAULT_TARGET else ["--target", spec.target, *found.again(spec.target)]
         words += [word for change in spec.changes for word in ("--rule", change)]
     words += ["--seed", str(spec.seed)]
     words += ["--hosts", spec.machines] if spec.machines else []
@@ -177,8 +177,9 @@ def _make_command(spec: RunSpec) -> str:
             "PROTOCOL": str(spec.variant),
             "SEED": str(spec.seed),
             "HOST": spec.host,
-            "TARGET": "" if spec.target == BROKER else spec.target,
+            "TARGET": "" if spec.target == DEFAULT_TARGET else spec.target,
             "RULES": " ".join(spec.changes),
+            "TARGETS": "".join(found.again(spec.target)[1:]),
         }
     words["HOSTS"] = spec.machines
     words["TIER"] = spec.power_tier or ""

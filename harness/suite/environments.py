@@ -8,14 +8,12 @@ from pathlib import Path
 
 from harness.cluster.fault import Fault
 from harness.model import UsageError
-from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
 from harness.run.spec import RunSpec
 from harness.suite.interrupts import INTERRUPTS, apart
-from harness.target.target import Target
+from harness.target.found import target as target_of
 from harness.workload.plan import Library
-from targets import TARGETS
 from workloads.clients.libraries import require_installed
 
 
@@ -50,8 +48,7 @@ def require_abilities(environment: Environment, faults: Mapping[str, Fault], nam
 def require_clients(specs: Iterable[RunSpec]) -> None:
     """Raise UsageError if the library of a run's own client is not installed; asked before anything is opened."""
     for spec in specs:
-        target: Target = load("target", TARGETS, spec.target, "TARGET")
-        require_installed(Library(target.client(spec.rules)))
+        require_installed(Library(target_of(spec.target).client(spec.rules)))
 
 
 @contextmanager

@@ -108,7 +108,7 @@ class ZooKeeperPort(Protocol):
 
 class Target(Protocol):
     """
-    A system under test. A new one is one module below targets/ and one line in `TARGETS`.
+    A system under test; harness/target/found.py finds it.
     """
 
     name: str

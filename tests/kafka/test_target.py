@@ -10,9 +10,8 @@ import pytest
 from harness.java import Java
 from harness.launch import Runtime
 from harness.model import UsageError
-from harness.registry import load
+from harness.target.found import target as target_of
 from harness.target.target import DELETES, IDEMPOTENCE, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
-from targets import TARGETS
 from targets.kafka import target as module
 from targets.kafka.releases import releases
 from targets.kafka.target import TARGET
@@ -21,7 +20,7 @@ from tests.kafka.test_properties import node
 
 
 def test_table_of_targets_has_it() -> None:
-    found: Target = load("target", TARGETS, "kafka", "TARGET")
+    found: Target = target_of("kafka")
     assert TARGET is found
 
 
