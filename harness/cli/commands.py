@@ -27,7 +27,7 @@ class Command:
 
 COMMANDS: Final[dict[str, Command]] = {
     "test-kip101": Command(
-        module="harness.cli.kip101",
+        module="targets.broker_commands.kip101",
         help="play KIP-101's scenarios under every protocol and print scenario x protocol",
     ),
     "play": Command(
@@ -55,7 +55,7 @@ COMMANDS: Final[dict[str, Command]] = {
         help="reduce a schedule that shows a violation to a minimal one that shows it too, in the simulator",
     ),
     "test-kafka": Command(
-        module="harness.cli.kafka_suite",
+        module="targets.kafka_commands.suite",
         help="play the scenarios on releases of Apache Kafka and on our broker, and print both in one table",
     ),
     "lineage": Command(
@@ -84,7 +84,7 @@ COMMANDS: Final[dict[str, Command]] = {
         help="show the Docker images of other builds, and remove them when told to",
     ),
     "kafka": Command(
-        module="harness.cli.kafka",
+        module="targets.kafka_commands.kafka",
         help="list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central",
     ),
 }

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from harness.cli import kip101, play, suites
+from harness.cli import play, suites
 from harness.cli.suites import Selection, asked_target, specs_of, variants_of
 from harness.model import EXIT_CODES, UsageError, Verdict
 from harness.run.result import Status
@@ -20,6 +20,7 @@ from harness.suite.options import Options
 from harness.target.found import target as target_of
 from harness.target.target import Target
 from nemesis import NEMESES
+from targets.broker_commands import kip101
 from tests.report.samples import sample_result
 
 BROKER: Target = target_of("broker")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import kip101, play
+from harness.cli import play
 from harness.cli.main import _parser
 from harness.cli.run import _refuse, runs_of
 from harness.cli.suites import asked_target, specs_of
@@ -23,6 +23,7 @@ from harness.search.random_runs import RandomRuns
 from harness.search.shrink.subject import Subject
 from harness.suite.options import Options
 from targets import VIRTUAL_HOST as SIM
+from targets.broker_commands import kip101
 from targets.broker_target.target import TARGET
 from tests.package import sources
 

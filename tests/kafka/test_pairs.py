@@ -16,13 +16,13 @@ from harness.model import PreconditionError
 from harness.run.spec import RunSpec
 from harness.scenario.file import parse
 from harness.suite.options import Options
-from harness.suite.releases import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
 from harness.suite.scenario_files import read_scenario
 from harness.target.found import target as target_of
 from harness.target.target import Target
 from nemesis import NEMESES
 from targets.kafka import archive
 from targets.kafka.releases import entries
+from targets.kafka_commands.pairs import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
 from tests.report.samples import sample_result
 
 UPGRADE = "upgrade-releases"

@@ -18,7 +18,6 @@ from harness.scenario.file import Scenario
 from harness.suite.environments import require_clients
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options, configure_options
-from harness.suite.releases import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import read_scenario
 from harness.suite.spark_worker import spark_worker
@@ -27,6 +26,7 @@ from targets import DEFAULT_TARGET
 from targets.kafka.fetch import PlainSource, default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import entries
+from targets.kafka_commands.pairs import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
