@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from harness.cli.commands import COMMANDS
+from harness.cli.commands import commands
 from harness.ending import Parser, end
 from harness.model import EXIT_CODES, UsageError
 from harness.suite.interrupts import INTERRUPTS
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         if not words:
-            raise UsageError(f"no command; expected one of {', '.join(COMMANDS)}. See `{NAME} --help`")
+            raise UsageError(f"no command; expected one of {', '.join(commands())}. See `{NAME} --help`")
         with also_in(_folders(words)):
             chosen = _parser(words).parse_args(words)
             return int(chosen.run(chosen))
@@ -59,9 +59,9 @@ def _parser(words: Sequence[str]) -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"{PACKAGE} {version()}")
     parser.epilog = "exit codes: " + ", ".join(f"{code} {word}" for word, code in EXIT_CODES.items())
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        sub = commands.add_parser(name, help=command.help, description=command.help, epilog=parser.epilog)
+    places = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in commands().items():
+        sub = places.add_parser(name, help=command.help, description=command.help, epilog=parser.epilog)
         if name in words[:1]:
             module = command.load()
             module.configure(sub)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from harness.model import EXIT_CODES
 from harness.report.console import console as make_console
 from harness.suite.options import configure_targets
+from harness.target.commands import registered
 from harness.target.found import Found, entry, found
 from harness.target.parts import abilities
 from harness.target.target import Target
@@ -21,6 +22,8 @@ from targets import DEFAULT_TARGET
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("names", metavar="NAME", nargs="*", help="only these targets (default: all)")
+    text = "print a line for each target as `make help` has it: the suite that `make test-NAME` plays"
+    parser.add_argument("--make", action="store_true", help=text)
     configure_targets(parser)
 
 
@@ -32,6 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: one that is named is unknown, or cannot be used.
     """
     console = make_console(highlight=False, soft_wrap=True, markup=False)
+    if arguments.make:
+        for name, each in found().items():
+            if f"test-{name}" in registered():  # the Makefile has it
+                continue
+            why = each.problem and f"cannot be used: {each.problem}"
+            does = f"the suite of the target {name}: PROTOCOL= HOST= SCENARIO= JOBS= SEED="
+            print(f"test-{name}\t{why or does}")
+        return EXIT_CODES["valid"]
     for each in [entry(name) for name in arguments.names]:
         each.load()
     for each in [entry(name) for name in arguments.names] or found().values():

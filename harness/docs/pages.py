@@ -19,7 +19,7 @@ from typing import Final
 from rich.console import Console
 
 from harness import limits
-from harness.cli.commands import COMMANDS
+from harness.cli.commands import commands
 from harness.docs import markdown
 from harness.docs.checker_page import checkers
 from harness.docs.coverage_page import coverage
@@ -104,7 +104,7 @@ def command_line() -> str:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z][a-z0-9-]*):.*?## (.*)$", makefile, re.MULTILINE)
     parts = ["## make", markdown.table(("target", "does"), [(f"`make {name}`", text) for name, text in targets])]
-    for name, command in COMMANDS.items():
+    for name, command in commands().items():
         parser = argparse.ArgumentParser(add_help=False)
         command.load().configure(parser)
         rows = [_option(action) for action in parser._actions]

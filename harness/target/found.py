@@ -265,6 +265,7 @@ def _loaded(one: Found) -> Target:
         raise one.refused(f"part name: {getattr(made, 'name', None)!r}; expected {one.name!r}, as the folder says")
     if why := why_incomplete(made):
         raise one.refused(why)
+    one.module_of("commands")  # which the target need not import
     return made
 
 

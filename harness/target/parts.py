@@ -32,15 +32,19 @@ def why_incomplete(target: object) -> str:
 
 
 def abilities(target: object) -> Mapping[str, bool]:
-    """Return each optional part of the seam: whether this target has it."""
-    return {name: getattr(target, name, None) is not None for name in _optional()}
+    """Return each optional part of the seam, and whether this target has it; to need no download is no lack."""
+    return {name: getattr(target, name, None) is not None for name in _optional() if name != "downloads"}
 
 
 @cache
 def _optional() -> Mapping[str, type | None]:
     """Return the optional parts, each with its interface; None for a part that is no interface of ours."""
     found: dict[str, type | None] = {}
-    for name, hint in get_type_hints(Target).items():
+    hints = get_type_hints(Target)
+    for name, member in vars(Target).items():
+        if isinstance(member, property):
+            hints[name] = get_type_hints(member.fget)["return"]
+    for name, hint in hints.items():
         kinds = get_args(hint)
         if NoneType in kinds:
             ours = [kind for kind in kinds if isinstance(kind, type) and kind.__module__.startswith("harness.")]

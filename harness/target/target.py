@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from harness.downloads import Download
 from harness.events import MetadataState
 from harness.launch import Address, Launch, Place
 from harness.target.settings import Settings
@@ -112,6 +113,10 @@ class Target(Protocol):
     """
 
     name: str
+
+    @property
+    def downloads(self) -> Callable[[str], Sequence[Download]] | None:
+        """What returns the files that a version needs, for `fencepost fetch`; None: nothing is downloaded."""
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""

@@ -41,6 +41,7 @@ class BrokerTarget:
     """The target `broker`; see harness/target/target.py for every call."""
 
     name = "broker"
+    downloads = None
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """The ladder of targets/broker/core/rules.py."""

@@ -44,6 +44,7 @@ class KafkaTarget:
     """The target `kafka`; see harness/target/target.py for every call."""
 
     name = "kafka"
+    downloads = None  # `fencepost kafka fetch` brings its jars
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""

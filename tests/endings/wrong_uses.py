@@ -91,8 +91,8 @@ def make_things(folder: Path) -> dict[str, str]:
 
 FENCEPOST: Final = (
     # No command, or none that is known.
-    use("", "no command; expected one of test-kip101, play, "),
-    use("plaay", "'plaay'; expected one of test-kip101, play, scenarios, "),
+    use("", "no command; expected one of play, scenarios, "),
+    use("plaay", "'plaay'; expected one of play, scenarios, targets, "),
     use("--verbose", "required: COMMAND"),
     use("", "''; expected one of", ""),
     # Options that do not exist, are cut short, lack a value, or have one too many.
@@ -143,6 +143,16 @@ FENCEPOST: Final = (
     use("play --scenario", "unknown scenario ''", ""),
     use("play --scenario", "unknown scenario 'a\\nb\\x1b[31m'", "a\nb\x1b[31m"),
     use(f"play --scenario {'x' * 100_000}", "unknown scenario 'xxx"),
+    use("fetch", "the following arguments are required: TARGET[:VERSION]"),
+    use("fetch brokr", "unknown target 'brokr': expected one of broker, kafka. Did you mean 'broker'?"),
+    use("fetch kafka:9", "unknown version of kafka '9': expected one of 0.10.2.2, "),
+    use("fetch kafka:", "unknown version of kafka '': expected one of 0.10.2.2, "),
+    use("fetch folder --targets {folder}", "folder: no target; expected a package with TARGET in __init__"),
+    use("test", "the following arguments are required: TARGET[:VERSION]"),
+    use("test kafka:9", "unknown version of kafka '9': expected one of 0.10.2.2, "),
+    use("test broker --scenario kip101-4", "unknown scenario 'kip101-4'"),
+    use("test broker --hots sim", "unrecognized arguments: --hots"),
+    use("test broker --host sin", "unknown host 'sin'"),
     use("targets --all", "unrecognized arguments: --all"),
     use("targets nope", "unknown target 'nope': expected one of broker, kafka."),
     use("targets --targets {missing}", "missing: no such folder; expected one of a target, or of several"),
