@@ -26,6 +26,8 @@ ALIKE: Final = "--alike"
 NARROW: Final = "--narrow"
 # The option that has one cluster live through the time of `--time`.
 NO_FRESH: Final = "--no-fresh"
+# The option that names the protocol of a run, or the version of its target.
+PROTOCOL_OPTION: Final = "--protocol"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -46,6 +48,7 @@ class RunSpec:
         nemeses: the kinds of faults that a random schedule was drawn from; () for a written scenario.
         schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
+        version_option: the option, and the variable of make, by which that names the variant.
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
         workload: the workload whose clients work in place of those that the seed drew, or "".
         must_play: lines of steps that a replay must not skip, or it proves nothing; () for any other run.
@@ -66,6 +69,7 @@ class RunSpec:
     nemeses: tuple[str, ...] = ()
     schedule: str = ""
     make: str = ""
+    version_option: str = PROTOCOL_OPTION
     power_tier: str | None = None
     workload: str = ""
     must_play: tuple[int, ...] = ()
@@ -149,16 +153,15 @@ def _drawn_from(spec: RunSpec) -> list[str]:
     return words + ([] if spec.seconds is None else ["--time", repr(spec.seconds).removesuffix(".0"), NO_FRESH])
 
 
-# Target of the Makefile -> the command that it calls.
-_COMMANDS: Final = {"test-kip101": "test-kip101", "scenarios": "play", "test-kafka": "test-kafka"}
+# Target of the Makefile -> the command that it calls, where that has another name.
+_COMMANDS: Final = {"scenarios": "play"}
 
 
 def _suite_command(spec: RunSpec) -> str:
-    words = ["fencepost", _COMMANDS[spec.make], "--host", spec.host, "--scenario", spec.scenario.name]
-    if spec.make == "test-kafka":
-        words += ["--release", str(spec.variant)]
-    else:
-        words += ["--protocol", str(spec.variant)]
+    command = _COMMANDS.get(spec.make, spec.make)
+    words = ["fencepost", command, "--host", spec.host, "--scenario", spec.scenario.name]
+    words += [spec.version_option, str(spec.variant)]
+    if spec.version_option == PROTOCOL_OPTION:
         words += [] if spec.target == DEFAULT_TARGET else ["--target", spec.target, *found.again(spec.target)]
         words += [word for change in spec.changes for word in ("--rule", change)]
     words += ["--seed", str(spec.seed)]
@@ -170,13 +173,13 @@ def _suite_command(spec: RunSpec) -> str:
 
 def _make_command(spec: RunSpec) -> str:
     words = {"SCENARIO": spec.scenario.name}
-    if spec.make == "test-kafka":
-        words |= {"RELEASE": str(spec.variant), "SEED": str(spec.seed), "HOST": spec.host}
-    else:
+    words |= {
+        spec.version_option.removeprefix("--").upper(): str(spec.variant),
+        "SEED": str(spec.seed),
+        "HOST": spec.host,
+    }
+    if spec.version_option == PROTOCOL_OPTION:
         words |= {
-            "PROTOCOL": str(spec.variant),
-            "SEED": str(spec.seed),
-            "HOST": spec.host,
             "TARGET": "" if spec.target == DEFAULT_TARGET else spec.target,
             "RULES": " ".join(spec.changes),
             "TARGETS": "".join(found.again(spec.target)[1:]),

@@ -7,7 +7,7 @@ A release has the expectation of that protocol, or its own expectation in the sc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.environment.real import RealEnvironment
@@ -74,6 +74,7 @@ def pairs_of(
     for scenario in scenarios:
         for entry in chosen:
             theirs = _spec(scenario, targets[KAFKA], entry.name, options, make="test-kafka")
+            theirs = replace(theirs, version_option="--release")
             ours = _spec(scenario, targets[DEFAULT_TARGET], entry.models, options, make="scenarios")
             why = why_not(scenario, entry, theirs)
             found.append(
