@@ -22,12 +22,11 @@ from harness.scenario.variant import Variant, expectation_of, is_mutant
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options, configure_options, configure_stop, configure_targets
 from harness.suite.runner import SuiteRunner
-from harness.suite.scenario_files import read_scenario
+from harness.suite.scenario_files import files_for, read_for
 from harness.suite.spark_worker import spark_worker
 from harness.target import found
 from harness.target.target import Target
 from targets import DEFAULT_TARGET
-from workloads import SCENARIOS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +102,8 @@ def asked_target(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]
 
 
 def scenario_files(patterns: Sequence[str]) -> Mapping[str, Path]:
-    """Return name -> file of the scenarios that match, pattern by pattern, each sorted by name."""
-    found = (path for pattern in patterns for path in sorted(SCENARIOS.glob(f"{pattern}.txt")))
-    return {path.stem: path for path in found}
+    """Return name -> file of the shared scenarios that match, pattern by pattern, each sorted by name."""
+    return files_for(DEFAULT_TARGET, patterns)
 
 
 def specs_of(
@@ -121,8 +119,8 @@ def specs_of(
         names: names of scenarios, () for all of the selection.
         protocols: names of protocols and mutants, () for all of the selection.
     """
-    files = scenario_files(selection.patterns)
-    scenarios = [read_scenario(pick("scenario", files, name)) for name in names or files]
+    files = files_for(target.name, selection.patterns)
+    scenarios = [read_for(target.name, pick("scenario", files, name)) for name in names or files]
     asked = [Variant.parse(text, "option --protocol") for text in protocols]
     for variant in asked:
         pick("protocol", target.protocols(), variant.protocol)

@@ -24,7 +24,7 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
-from harness.suite.scenario_files import read_scenario
+from harness.suite.scenario_files import read_for, read_scenario
 from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
@@ -117,7 +117,7 @@ class RandomRuns:
                 raise UsageError(f"workload {self.workload} has a schedule of its own; expected no --time")
             scenario = self._chaos(seed, self.seconds)
         elif self.schedule:
-            scenario = read_scenario(self.schedule)
+            scenario = read_for(self.target, self.schedule)
         elif self.workload and _workload(self.workload).climbs:
             scenario = self._climb(seed)
         else:

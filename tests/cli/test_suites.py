@@ -15,6 +15,7 @@ from harness.model import EXIT_CODES, UsageError, Verdict
 from harness.run.result import Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import parse
+from harness.suite import scenario_files
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
 from harness.target.found import target as target_of
@@ -54,7 +55,7 @@ class Releases:
 @pytest.fixture
 def scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with two scenarios."""
-    monkeypatch.setattr(suites, "SCENARIOS", tmp_path)
+    monkeypatch.setattr(scenario_files, "SCENARIOS", tmp_path)
     (tmp_path / "a-1.txt").write_text(TEXT, encoding="utf-8")
     (tmp_path / "b-1.txt").write_text(TEXT.replace("kip380, hw, kip320", "kip101"), encoding="utf-8")
     return tmp_path
@@ -169,7 +170,7 @@ def test_first_command_plays_kip_101_and_kafka_6361_under_four_protocols() -> No
 def test_play_plays_every_scenario_and_mutants_too() -> None:
     found = specs(selection=play.SELECTION)
     of_kafka = {"upgrade-releases"}  # jars are installed there, and no protocol of ours
-    assert {path.stem for path in suites.SCENARIOS.glob("*.txt")} - of_kafka == {
+    assert {path.stem for path in scenario_files.SCENARIOS.glob("*.txt")} - of_kafka == {
         spec.scenario.name for spec in found
     }
     assert any("+" in spec.name for spec in found)
