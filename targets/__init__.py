@@ -11,6 +11,8 @@ from typing import Final
 
 # The target that runs when none is named.
 DEFAULT_TARGET: Final = "broker"
+# Keys of a night's plan that list versions of one target; the key `targets` has TARGET:VERSION of any.
+PLAN_KEYS: Final[dict[str, str]] = {"protocols": "broker", "releases": "kafka"}
 # The environments that targets bring beside the hosts: the name -> a module with a `make_environment`.
 OWN_ENVIRONMENTS: Final[dict[str, str]] = {"sim": "targets.simulator.environment"}
 # The one of them that runs the default target in virtual time.

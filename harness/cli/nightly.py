@@ -16,7 +16,7 @@ from harness.ending import seconds, whole_number
 from harness.night.night import play_night
 from harness.night.opening import SEED_MAX, Options
 from harness.night.output import HTML
-from harness.night.plan import DEFAULT, read_plan
+from harness.night.plan import read_plan
 from harness.night.view import headline
 from harness.report.console import console as make_console
 from harness.search.tally_tables import say
@@ -36,7 +36,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--plan",
         type=Path,
-        default=DEFAULT,
         metavar="FILE",
         help="what is played (default: the one of --print-plan)",
     )

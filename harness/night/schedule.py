@@ -22,9 +22,10 @@ from typing import Final, TypeAlias
 from harness.night.known import Known
 from harness.night.plan import DRAWN, Canary, Plan, Play
 from harness.random_schedule.profile import ALL
+from harness.registry import pick
 from harness.search.random_runs import RandomRuns
+from harness.suite.scenario_files import files_for
 from targets import VIRTUAL_HOST
-from workloads import SCENARIOS
 
 # A round of all plays, and the most seeds of a unit in the simulator: what a kill can cost.
 ROUND_S: Final = 1800.0
@@ -179,7 +180,7 @@ def _canary(canary: Canary, plan: Plan, host: str, runs: RandomRuns, power_tier:
 
 
 def _written(runs: RandomRuns, scenario: str, power_tier: str | None) -> RandomRuns:
-    path = SCENARIOS / f"{scenario}.txt"
+    path = pick("scenario", files_for(runs.target, (scenario,)), scenario)
     return RandomRuns(
         target=runs.target, variant=runs.variant, host=runs.host, schedule=path, power_tier=power_tier
     )
