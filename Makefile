@@ -19,6 +19,7 @@ JOBS ?=
 TIER ?=
 HOSTS ?=
 TARGET ?=
+TARGETS ?=
 RESULTS ?= results
 ARGS ?=
 
@@ -35,11 +36,12 @@ NOT_IN_TEST := exhaustive or releases
 # Where runs are stored; `make summary` reads there.
 STORED = --results "$(RESULTS)"
 OPTIONS = --host $(HOST) $(SCENARIO:%=--scenario %) $(PROTOCOL:%=--protocol %) $(foreach r,$(RULES),--rule $(r)) \
-	$(SEED:%=--seed %) $(TARGET:%=--target %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(HOSTS:%=--hosts %) $(STORED) $(ARGS)
+	$(SEED:%=--seed %) $(TARGET:%=--target %) $(TARGETS:%=--targets %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(HOSTS:%=--hosts %) $(STORED) $(ARGS)
 
 .PHONY: help
 help:  ## what can be made
 	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 18
+	@test ! -x $(BIN)/fencepost || $(BIN)/fencepost targets --make $(TARGETS:%=--targets %) | expand -t 18
 
 .PHONY: test-kip101
 test-kip101: $(STAMP) java  ## KIP-101's scenarios under the protocols they tell apart: HOST= SCENARIO= PROTOCOL= SEED= RESULTS=results
@@ -63,6 +65,11 @@ test-kafka: $(STAMP) java $(CLASSES)  ## both on releases of Apache Kafka and on
 .PHONY: summary
 summary: $(STAMP) java $(CLASSES)  ## count what stored runs showed, with tables and a page of plots: RESULTS=results
 	@$(BIN)/fencepost summary $(RESULTS) $(ARGS)
+
+# Of any other target that is found, and of one's own: make test-mylog TARGETS=~/mylog
+test-%: $(STAMP) java $(CLASSES)
+	@$(BIN)/fencepost test $*$(PROTOCOL:%=:%) --host $(HOST) $(TARGETS:%=--targets %) $(foreach s,$(SCENARIO),--scenario $(s)) \
+		$(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(HOSTS:%=--hosts %) $(STORED) $(ARGS)
 
 # Which protocol of ours each of the two is held to, and how they are compared, by hand: hours for hundreds of seeds.
 # BESIDE was its name until 0.1.

@@ -28,8 +28,9 @@ from harness import limits
 from harness.ending import Parser, end, whole_number
 from harness.history.memory import MemoryHistory
 from harness.model import ORACLES, Anomaly, Kind, Op, Source
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player
+from targets import VIRTUAL_HOST as SIM
 
 PROTOCOLS: Final = ("hw", "kip101-text", "kip101", "kip279", "kip279-2.0.1", "kip320", "kip380")
 SEEDS: Final = 1_000

@@ -24,8 +24,9 @@ from harness.history.file import read_history
 from harness.java import find_java
 from harness.model import Anomaly, UsageError
 from harness.run.store import Run, SuiteDir, create_suite
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player
+from targets import VIRTUAL_HOST as SIM
 
 PROTOCOL: Final = "hw"
 

@@ -27,10 +27,11 @@ from harness import limits
 from harness.ending import Parser, end, whole_number
 from harness.model import FencepostError, Verdict
 from harness.run.result import RunResult
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.search import search
 from harness.search.simulated import sim_player, simulate
 from harness.search.tally import Tally
+from targets import VIRTUAL_HOST as SIM
 from targets.simulator.trace import Detail, Trace, first_difference
 
 PROTOCOL: Final = "kip380"

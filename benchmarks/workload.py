@@ -30,7 +30,7 @@ from harness.events import Poll, Produce
 from harness.history.file import history_ops
 from harness.hosts import HOSTS
 from harness.model import FencepostError, Op, OpType
-from harness.registry import load, pick
+from harness.registry import pick
 from harness.run.player import Player
 from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
@@ -38,9 +38,9 @@ from harness.run.store import create_suite
 from harness.scenario.file import Scenario, Step, draw
 from harness.scenario.steps import Pass
 from harness.scenario.variant import Variant
+from harness.target.found import target as target_of
 from harness.workload.plan import Place
 from nemesis import NEMESES
-from targets import TARGETS
 from workloads import WORKLOADS
 
 SECONDS_MAX: Final = 3_600
@@ -78,7 +78,7 @@ class Figures:
 
 def spec_of(workload: str, seconds: int, seed: int) -> RunSpec:
     """Return the run: three brokers, three partitions, the workload's clients, and a step in which time passes."""
-    target = load("target", TARGETS, "broker", "TARGET")
+    target = target_of("broker")
     places = (MAIN, *FURTHER)
     scenario = Scenario(
         name=workload,
@@ -106,7 +106,7 @@ def spec_of(workload: str, seconds: int, seed: int) -> RunSpec:
 def measure(spec: RunSpec, folder: Path) -> tuple[Figures, RunResult]:
     """Play the run below the folder, count what its clients did, and judge it."""
     with ExitStack() as stack:
-        target = load("target", TARGETS, spec.target, "TARGET")
+        target = target_of(spec.target)
         environment = RealEnvironment(spec.host, make_host=HOSTS[spec.host], target=target, client="raw")
         stack.callback(environment.close)
         environment.open(folder / "environment")

@@ -1,12 +1,19 @@
 """
-Systems under test: one line each in this table.
+Systems under test. A target is a package below this one that has a module `target` with `TARGET`.
 
-The values are modules, each with a `TARGET`, looked up by harness.registry.load: a broker's own process imports
-this package too and must not import the harness with it.
+harness/target/found.py finds them; nothing lists them. What stands here is asked before any of them is imported: a
+broker's own process imports this package too and must not import the harness with it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-TARGETS: Final[dict[str, str]] = {"broker": "targets.broker_target.target", "kafka": "targets.kafka.target"}
+# The target that runs when none is named.
+DEFAULT_TARGET: Final = "broker"
+# Keys of a night's plan that list versions of one target; the key `targets` has TARGET:VERSION of any.
+PLAN_KEYS: Final[dict[str, str]] = {"protocols": "broker", "releases": "kafka"}
+# The environments that targets bring beside the hosts: the name -> a module with a `make_environment`.
+OWN_ENVIRONMENTS: Final[dict[str, str]] = {"sim": "targets.simulator.environment"}
+# The one of them that runs the default target in virtual time.
+VIRTUAL_HOST: Final = "sim"

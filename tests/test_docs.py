@@ -7,8 +7,8 @@ import pytest
 from checkers import CHECKERS
 from harness.environment import ENVIRONMENTS
 from harness.hosts import HOSTS
+from harness.target.found import found
 from nemesis import NEMESES
-from targets import TARGETS
 from targets.kafka_family.clients.part import CLIENTS
 from tests import tidy, tidy_docs
 from tests.needs import needs
@@ -22,7 +22,7 @@ TABLES = {
     "NEMESES": (tuple(NEMESES), "docs/nemeses.md"),
     "HOSTS": (tuple(HOSTS), "docs/hosts.md"),
     "ENVIRONMENTS": (tuple(ENVIRONMENTS), "docs/architecture.md"),
-    "TARGETS": (tuple(TARGETS), "docs/architecture.md"),
+    "TARGETS": (tuple(found()), "docs/architecture.md"),
     "CLIENTS": (tuple(CLIENTS), "docs/architecture.md"),
     "WORKLOADS": (tuple(WORKLOADS), "docs/workloads.md"),
 }

@@ -34,3 +34,11 @@ def test_what_args_says_comes_last_and_counts() -> None:
 
 def test_summary_reads_where_the_others_store() -> None:
     assert "fencepost summary kept" in command_of("summary", "RESULTS=kept")
+
+
+def test_every_target_has_a_test_of_its_own_beside_those_that_the_makefile_names() -> None:
+    assert ".venv/bin/fencepost test mine --host local" in command_of("test-mine")
+    words = command_of("test-mine", "TARGETS=/some/where", "PROTOCOL=2", "SCENARIO=one two", "HOST=docker")
+    assert "fencepost test mine:2 --host docker --targets /some/where --scenario one --scenario two" in words
+    assert command_of("test-kafka").startswith(".venv/bin/fencepost test-kafka --host local")
+    assert command_of("test-kip101").startswith(".venv/bin/fencepost test-kip101 --host local")

@@ -38,6 +38,8 @@ _ASKING: Final = frozenset(
     )
 )
 _ASKED: Final = frozenset(name.rpartition(".")[2] for name in _ASKING)
+# What harness/target/found.py imports from the folder of a target, by its place.
+_OF_A_TARGET: Final = re.compile(r"targets/\w+/(target|commands)\.py")
 _WORDS: Final = re.compile(
     r"getuid|geteuid|shutil|unittest|pytest\.(mark\.)?(skip|xfail|importorskip)|(Path|os\.[\w.]+)\(['\"]/"
 )
@@ -148,6 +150,7 @@ def orphans(tree: Tree) -> list[str]:
         for path, module in modules(tree, *PACKAGES)
         if not path.endswith(("__init__.py", "__main__.py")) and _module_name(path) not in used
         if not _FOUND.fullmatch(path)
+        if not _OF_A_TARGET.fullmatch(path)
         if not _runs(module)
     ]
 

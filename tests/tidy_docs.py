@@ -16,7 +16,7 @@ from tests.tidy import Tree
 _LINK: Final = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NAMED: Final = re.compile(r"`([\w.-]+/[\w./-]*|[\w-]+\.(?:py|toml|in|md|txt))`")
-_MAKE: Final = re.compile(r"`make ([a-z][a-z0-9-]*)")
+_MAKE: Final = re.compile(r"`make ([a-z][a-z0-9-]*)(?![a-z0-9-]|NAME)")
 _RULE: Final = re.compile(r"RULES=\"?([a-z_]+)=|--rule ([a-z_]+)=")
 
 
@@ -63,7 +63,7 @@ def dead_names(tree: Tree, made_later: Iterable[str] = ()) -> list[str]:
     """
     Find files, make targets and broker rules that a page names and that do not exist.
 
-    A path that contains NAME is a placeholder and is not checked.
+    A path, or a make target, that contains NAME is a placeholder and is not checked.
 
     Args:
         tree: the tracked files.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from harness.run.spec import RunSpec
-from harness.search.random_runs import SIM
 from harness.target.target import Target
+from targets import VIRTUAL_HOST as SIM
 from targets.broker.core.events import Answered, Effect, Event, Observe, Received
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.world import World

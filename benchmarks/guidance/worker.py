@@ -28,8 +28,9 @@ BLIND: Final = 0.5
 
 def blind(first: int, tries: int) -> int | None:
     """Return the try with the first finding, of seeds one after another."""
-    from harness.search.random_runs import SIM, RandomRuns
+    from harness.search.random_runs import RandomRuns
     from harness.search.simulated import sim_player, simulate
+    from targets import VIRTUAL_HOST as SIM
 
     runs = RandomRuns(target="broker", variant=PROTOCOL, host=SIM)
     player = sim_player(runs.load_target())
@@ -45,10 +46,11 @@ def guided(first: int, tries: int, *, by_coverage: bool) -> int | None:
     """
     from benchmarks.guidance.pairs import PairsEnvironment
     from harness.run.player import Player
-    from harness.search.random_runs import SIM, RandomRuns
+    from harness.search.random_runs import RandomRuns
     from harness.search.simulated import simulate
     from harness.target.settings import MessageFormat
     from nemesis import NEMESES
+    from targets import VIRTUAL_HOST as SIM
 
     runs = RandomRuns(target="broker", variant=PROTOCOL, host=SIM)
     environment = PairsEnvironment(runs.load_target())

@@ -31,8 +31,9 @@ SURVEY: Final = "--survey"
 def searcher() -> Callable[[int], dict[str, Any]]:
     """Import the core, and return what plays a seed as `fencepost run --host sim` does, as JSON data."""
     from harness.model import Verdict
-    from harness.search.random_runs import SIM, RandomRuns
+    from harness.search.random_runs import RandomRuns
     from harness.search.simulated import sim_player, simulate_seed
+    from targets import VIRTUAL_HOST as SIM
 
     runs = RandomRuns(target="broker", variant=PROTOCOL, host=SIM)
     player = sim_player(runs.load_target())
@@ -64,9 +65,9 @@ def scenarios() -> list[str]:
     from harness.run.spec import RunSpec
     from harness.scenario.file import draw
     from harness.scenario.variant import Variant
-    from harness.search.random_runs import SIM
     from harness.search.simulated import sim_player, simulate
     from harness.suite.scenario_files import read_scenario
+    from targets import VIRTUAL_HOST as SIM
     from targets.broker_target.target import TARGET
     from workloads import SCENARIOS
 

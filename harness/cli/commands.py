@@ -1,5 +1,5 @@
 """
-Every command of `fencepost`, one entry each.
+Every command of `fencepost`, one entry each; targets register those that one system alone has.
 
 Each entry names a module with configure(parser) and run(arguments) -> exit code. A module is imported only when
 its command is used, so that a command does not wait for the imports of another.
@@ -7,29 +7,12 @@ its command is used, so that a command does not wait for the imports of another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
+from collections.abc import Mapping
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """A command: its module, and one line of help."""
-
-    module: str
-    help: str
-
-    def load(self) -> ModuleType:
-        """Import its module."""
-        return import_module(self.module)
-
+from harness.target.commands import Command, registered
 
 COMMANDS: Final[dict[str, Command]] = {
-    "test-kip101": Command(
-        module="harness.cli.kip101",
-        help="play KIP-101's scenarios under every protocol and print scenario x protocol",
-    ),
     "play": Command(
         module="harness.cli.play",
         help="play every scenario under every protocol and mutant that it has an expectation for",
@@ -37,6 +20,18 @@ COMMANDS: Final[dict[str, Command]] = {
     "scenarios": Command(
         module="harness.cli.scenarios",
         help="list the scenarios: title, source, and what is expected under each protocol",
+    ),
+    "targets": Command(
+        module="harness.cli.targets",
+        help="list the systems that can be tested: versions, abilities, what they lack, where they were found",
+    ),
+    "fetch": Command(
+        module="harness.cli.fetch",
+        help="bring what targets need, pinned by checksum; a fetch that was killed goes on where it was",
+    ),
+    "test": Command(
+        module="harness.cli.test",
+        help="play the suites of targets, and print the table scenario by version of each",
     ),
     "run": Command(
         module="harness.cli.run",
@@ -49,10 +44,6 @@ COMMANDS: Final[dict[str, Command]] = {
     "shrink": Command(
         module="harness.cli.shrink",
         help="reduce a schedule that shows a violation to a minimal one that shows it too, in the simulator",
-    ),
-    "test-kafka": Command(
-        module="harness.cli.kafka_suite",
-        help="play the scenarios on releases of Apache Kafka and on our broker, and print both in one table",
     ),
     "lineage": Command(
         module="harness.cli.lineage",
@@ -79,8 +70,9 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.clean",
         help="show the Docker images of other builds, and remove them when told to",
     ),
-    "kafka": Command(
-        module="harness.cli.kafka",
-        help="list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central",
-    ),
 }
+
+
+def commands() -> Mapping[str, Command]:
+    """Return all commands: those of targets come last, and cannot replace one of ours."""
+    return {**COMMANDS, **{name: each for name, each in registered().items() if name not in COMMANDS}}

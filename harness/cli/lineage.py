@@ -33,13 +33,12 @@ from harness.logs.guard import Guard, ReaderError
 from harness.logs.names import PATH_CHARACTERS_MAX, shown
 from harness.logs.stream import Open
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
-from harness.registry import load
 from harness.report.console import console as make_console
+from harness.target.found import target as target_of
 from harness.target.logs import NodeFiles, ReplicaFolders
 from harness.target.target import Target
-from targets import TARGETS
+from targets import DEFAULT_TARGET
 
-DEFAULT: Final = "kafka"
 _PROGRESS_S: Final = 0.1
 # Of a terminal that does not say how wide it is.
 _COLUMNS: Final = 80
@@ -66,9 +65,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--target",
-        default=DEFAULT,
+        default=DEFAULT_TARGET,
         metavar="NAME",
-        help=f"the system that wrote the logs: one of {', '.join(TARGETS)}; default {DEFAULT}",
+        help=f"the system that wrote the logs; default {DEFAULT_TARGET}, whose logs are as Apache Kafka's",
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/lineage.md"
@@ -83,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         UsageError: A path is not a log directory, or no partition is in two of several directories.
     """
     with ExitStack() as opened:
-        target: Target = load("target", TARGETS, args.target, "TARGET")
+        target = target_of(args.target)
         places = _places(args.directories, target, opened)
         output = JsonOutput() if args.json else TextOutput(make_console(highlight=False, soft_wrap=True))
         verdicts = [Verdict.UNKNOWN for _ in places.unreadable]

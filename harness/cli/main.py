@@ -10,10 +10,11 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from harness.cli.commands import COMMANDS
+from harness.cli.commands import commands
 from harness.ending import Parser, end
 from harness.model import EXIT_CODES, UsageError
 from harness.suite.interrupts import INTERRUPTS
+from harness.target.found import OPTION, also_in
 from harness.version import PACKAGE, version
 
 NAME: Final = "fencepost"
@@ -26,9 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def work() -> int:
         if not words:
-            raise UsageError(f"no command; expected one of {', '.join(COMMANDS)}. See `{NAME} --help`")
-        chosen = _parser(words).parse_args(words)
-        return int(chosen.run(chosen))
+            raise UsageError(f"no command; expected one of {', '.join(commands())}. See `{NAME} --help`")
+        with also_in(_folders(words)):
+            chosen = _parser(words).parse_args(words)
+            return int(chosen.run(chosen))
 
     return end(NAME, work, interrupted=_interrupted)
 
@@ -36,6 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _interrupted() -> str:
     INTERRUPTS.ignore()
     return "interrupted; everything that was started is down again"
+
+
+def _folders(words: Sequence[str]) -> list[str]:
+    """Return the folders of one's own targets, which may bring commands: they are read before any other option."""
+    parser = Parser(add_help=False)
+    parser.add_argument(OPTION, action="append", default=[])
+    try:
+        return list(parser.parse_known_args(words)[0].targets)
+    except UsageError:
+        return []  # the command's own parser says what is wrong
 
 
 def _parser(words: Sequence[str]) -> Parser:
@@ -47,9 +59,9 @@ def _parser(words: Sequence[str]) -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"{PACKAGE} {version()}")
     parser.epilog = "exit codes: " + ", ".join(f"{code} {word}" for word, code in EXIT_CODES.items())
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        sub = commands.add_parser(name, help=command.help, description=command.help, epilog=parser.epilog)
+    places = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in commands().items():
+        sub = places.add_parser(name, help=command.help, description=command.help, epilog=parser.epilog)
         if name in words[:1]:
             module = command.load()
             module.configure(sub)

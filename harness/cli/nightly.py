@@ -16,11 +16,11 @@ from harness.ending import seconds, whole_number
 from harness.night.night import play_night
 from harness.night.opening import SEED_MAX, Options
 from harness.night.output import HTML
-from harness.night.plan import DEFAULT, read_plan
+from harness.night.plan import read_plan
 from harness.night.view import headline
 from harness.report.console import console as make_console
 from harness.search.tally_tables import say
-from harness.suite.options import folder, ports
+from harness.suite.options import configure_targets, folder, ports
 
 HOURS: Final = 8.0
 
@@ -36,7 +36,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--plan",
         type=Path,
-        default=DEFAULT,
         metavar="FILE",
         help="what is played (default: the one of --print-plan)",
     )
@@ -65,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--ports", type=ports, metavar="FIRST-LAST", help=text)
     text = "folder of the results; nights are in its folder `nights` (default: results)"
     add("--results", type=folder, default=Path("results"), help=text)
+    configure_targets(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -20,16 +20,17 @@ from harness.hosts import machines_of
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
 from harness.report.console import console as make_console
-from harness.run.spec import ALIKE, BROKER, NARROW, STOP_AT_VIOLATION
+from harness.run.spec import ALIKE, NARROW, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
 from harness.search.long_run import WORKLOAD, play_long
 from harness.search.pairing import OURS, THEIRS, Pairing, compare
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated_search import SHRUNK_MAX, search_simulated
 from harness.search.single import play_one
 from harness.search.tally_tables import say
-from harness.suite.options import Options, configure_options, configure_stop
+from harness.suite.options import Options, configure_options, configure_stop, configure_targets
 from harness.version import build
+from targets import DEFAULT_TARGET, VIRTUAL_HOST
 from workloads import WORKLOADS
 
 LOCAL: Final = "local"
@@ -38,9 +39,9 @@ PROTOCOL: Final = "kip380"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    configure_options(parser, ENVIRONMENTS, host=None, otherwise=f"{SIM} for our broker, else {LOCAL}")
+    configure_options(parser, ENVIRONMENTS, host=None, otherwise=f"{VIRTUAL_HOST} for our broker, else {LOCAL}")
     add = parser.add_argument
-    add("--target", default=BROKER, metavar="TARGET[:PROTOCOL]", help="the target, such as kafka:3.9.1")
+    add("--target", default=DEFAULT_TARGET, metavar="TARGET[:PROTOCOL]", help="the target, such as kafka:3.9.1")
     add("--protocol", help=f"a protocol, or a mutant of one (default: {PROTOCOL})")
     add("--rule", action="append", metavar="RULE=VALUE", help="change a rule of the protocol; may be repeated")
     add(
@@ -56,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--fresh",
         action=argparse.BooleanOptionalAction,
-        help=f"with --time, a fresh cluster for each seed (default: on {SIM} only), or one for all of it",
+        help=f"with --time, a fresh cluster for each seed (default: on {VIRTUAL_HOST} only), or one for all of it",
     )
     add(
         "--nemesis",
@@ -74,6 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = f"do not shrink the schedules of the first {SHRUNK_MAX} findings of a search in the simulator"
     add("--no-shrink", action="store_true", help=text)
     configure_stop(parser)
+    configure_targets(parser)
     add("--schedule", type=Path, metavar="FILE", help="play this schedule instead of the seed's")
 
 
@@ -81,17 +83,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Play one seed, or many, or seeds for some time, or compare; return the exit code."""
     console = make_console()
     if arguments.host is None:  # the simulator runs only our own broker's core
-        arguments.host = SIM if arguments.target.partition(":")[0] == BROKER else LOCAL
+        arguments.host = VIRTUAL_HOST if arguments.target.partition(":")[0] == DEFAULT_TARGET else LOCAL
     runs, options = runs_of(arguments), Options.of(arguments)
     _refuse(arguments)
     runs.spec(options.seed)  # raises UsageError for a wrong name before anything is started
     for library, why in runs.left_out(options.seed).items():
         say(console, f"workload {runs.workload}: its clients on {library} are left out: {why}")
-    if options.host == SIM:
+    if options.host == VIRTUAL_HOST:
         options.make_environment(runs.load_target())  # and this one for an option that the simulator cannot have
     if arguments.compare_with:
         ours = RandomRuns(
-            target=BROKER,
+            target=DEFAULT_TARGET,
             variant=arguments.compare_with,
             host=options.host,
             power_tier=options.power_tier,
@@ -109,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seeds > 1 or arguments.time is not None:
         say(console, f"seed {options.seed}, {build()}, host {options.host}, {runs.name}")
         limit = Limit(seeds=arguments.seeds, seconds=arguments.time, first=arguments.stop_at_first)
-        if options.host != SIM:
+        if options.host != VIRTUAL_HOST:
             return EXIT_OF_VERDICT[play_chaos(runs, options, limit, console)]
         shrunk_max = 0 if arguments.no_shrink else SHRUNK_MAX
         return EXIT_OF_VERDICT[search_simulated(runs, options, limit, console, shrunk_max)]
@@ -142,7 +144,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
 
 def _is_long(arguments: argparse.Namespace) -> bool:
     """Return True if one cluster is to live through the whole time."""
-    fresh = arguments.host == SIM if arguments.fresh is None else arguments.fresh
+    fresh = arguments.host == VIRTUAL_HOST if arguments.fresh is None else arguments.fresh
     return arguments.time is not None and not fresh
 
 

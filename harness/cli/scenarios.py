@@ -11,12 +11,14 @@ from harness.model import EXIT_CODES
 from harness.registry import pick
 from harness.report.console import console as make_console
 from harness.scenario.file import Scenario
+from harness.suite.options import configure_targets
 from harness.suite.scenario_files import read_scenario
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
+    configure_targets(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -27,6 +27,7 @@ from harness.search.shrink.shrink import Bounds, NotShownError, Shrunk, shrink
 from harness.search.shrink.source import PROTOCOL, Source, read_source
 from harness.search.shrink.subject import Subject
 from harness.search.tally_tables import say
+from harness.suite.options import configure_targets
 
 TRIES: Final = 3_000
 
@@ -50,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="add steps, so that it ends the same on slower machines; takes longer",
     )
+    configure_targets(parser)
     add("--output", type=_file, metavar="FILE", help="write it there (default: shrunk.txt beside the schedule)")
 
 

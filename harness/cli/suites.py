@@ -13,20 +13,20 @@ from pathlib import Path
 
 from harness.environment import ENVIRONMENTS
 from harness.model import UsageError
-from harness.registry import load, pick
+from harness.registry import pick
 from harness.report.console import console as make_console
 from harness.report.table import render_table
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
 from harness.scenario.variant import Variant, expectation_of, is_mutant
 from harness.suite.exit_codes import of_suite
-from harness.suite.options import Options, configure_options, configure_stop
+from harness.suite.options import Options, configure_options, configure_stop, configure_targets
 from harness.suite.runner import SuiteRunner
-from harness.suite.scenario_files import read_scenario
+from harness.suite.scenario_files import files_for, read_for
 from harness.suite.spark_worker import spark_worker
+from harness.target import found
 from harness.target.target import Target
-from targets import TARGETS
-from workloads import SCENARIOS
+from targets import DEFAULT_TARGET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     configure_options(parser, ENVIRONMENTS)
     configure_stop(parser)
+    configure_targets(parser)
     parser.add_argument(
         "--target",
-        default="broker",
+        default=DEFAULT_TARGET,
         metavar="TARGET[:PROTOCOL]",
-        help=f"the target: {', '.join(TARGETS)}; kafka:3.9.1 is the target kafka with only its protocol 3.9.1",
+        help=f"the target: {', '.join(found.found())}; TARGET:VERSION is the target with this version alone",
     )
     several("--scenario", "NAME", "only this scenario")
     several("--protocol", "NAME", "only this protocol, or mutant of one (PROTOCOL+RULE=VALUE)")
@@ -76,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(selection: Selection, arguments: argparse.Namespace) -> int:
     """Play, judge, report; return the exit code."""
     console, options = make_console(), Options.of(arguments)
-    target, protocols = target_of(arguments)
+    target, protocols = asked_target(arguments)
     specs = specs_of(selection, target, options, tuple(dict.fromkeys(arguments.scenario or ())), protocols)
     environment = options.make_environment(target)
     about = (
@@ -94,17 +95,15 @@ def run(selection: Selection, arguments: argparse.Namespace) -> int:
     return of_suite(suite.results, runner.problems)
 
 
-def target_of(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]]:
+def asked_target(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]]:
     """Split TARGET[:PROTOCOL]; return the target, and the protocols named there and by --protocol."""
     name, _, protocol = arguments.target.partition(":")
-    found: Target = load("target", TARGETS, name, "TARGET")
-    return found, tuple(dict.fromkeys((*filter(None, [protocol]), *(arguments.protocol or ()))))
+    return found.target(name), tuple(dict.fromkeys((*filter(None, [protocol]), *(arguments.protocol or ()))))
 
 
 def scenario_files(patterns: Sequence[str]) -> Mapping[str, Path]:
-    """Return name -> file of the scenarios that match, pattern by pattern, each sorted by name."""
-    found = (path for pattern in patterns for path in sorted(SCENARIOS.glob(f"{pattern}.txt")))
-    return {path.stem: path for path in found}
+    """Return name -> file of the shared scenarios that match, pattern by pattern, each sorted by name."""
+    return files_for(DEFAULT_TARGET, patterns)
 
 
 def specs_of(
@@ -120,8 +119,8 @@ def specs_of(
         names: names of scenarios, () for all of the selection.
         protocols: names of protocols and mutants, () for all of the selection.
     """
-    files = scenario_files(selection.patterns)
-    scenarios = [read_scenario(pick("scenario", files, name)) for name in names or files]
+    files = files_for(target.name, selection.patterns)
+    scenarios = [read_for(target.name, pick("scenario", files, name)) for name in names or files]
     asked = [Variant.parse(text, "option --protocol") for text in protocols]
     for variant in asked:
         pick("protocol", target.protocols(), variant.protocol)

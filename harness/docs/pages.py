@@ -19,7 +19,7 @@ from typing import Final
 from rich.console import Console
 
 from harness import limits
-from harness.cli.commands import COMMANDS
+from harness.cli.commands import commands
 from harness.docs import markdown
 from harness.docs.checker_page import checkers
 from harness.docs.coverage_page import coverage
@@ -37,7 +37,7 @@ from harness.kafka_errors import KAFKA_ERRORS
 from harness.model import EXIT_CODES, EXIT_OF_VERDICT, Verdict
 from harness.report.table import render_table
 from harness.run.suite import Suite
-from targets import TARGETS
+from harness.target.found import found
 from targets.kafka_family.clients.part import CLIENTS
 from workloads import WORKLOADS
 
@@ -105,7 +105,7 @@ def command_line() -> str:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z][a-z0-9-]*):.*?## (.*)$", makefile, re.MULTILINE)
     parts = ["## make", markdown.table(("target", "does"), [(f"`make {name}`", text) for name, text in targets])]
-    for name, command in COMMANDS.items():
+    for name, command in commands().items():
         parser = argparse.ArgumentParser(add_help=False)
         command.load().configure(parser)
         rows = [_option(action) for action in parser._actions]
@@ -116,7 +116,7 @@ def command_line() -> str:
         ]
     tables = [
         ("`--host`", ", ".join(f"`{name}`" for name in ENVIRONMENTS)),
-        ("`--target`", ", ".join(f"`{name}`" for name in TARGETS)),
+        ("`--target`", ", ".join(f"`{name}`" for name in found())),
         ("client", ", ".join(f"`{name}`" for name in CLIENTS)),
         ("workload", ", ".join(f"`{name}`" for name in WORKLOADS)),
     ]

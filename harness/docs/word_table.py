@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.docs import markdown
-from harness.registry import load
+from harness.target.found import found
 from harness.target.target import Target
 from harness.target.wire import Stands, Word
 from harness.target.words import OF_TARGETS, Lacks, Means
-from targets import TARGETS
 
 
 def words() -> Sequence[str]:
     """Return the parts of a section: the words for messages, and those about a target's state and its operator."""
-    targets: list[Target] = [load("target", TARGETS, name, "TARGET") for name in TARGETS]
+    targets: list[Target] = [each.load() for each in found().values() if each.module]
     names = [target.name for target in targets]
     messages = [(f"`{word}`", *(_message(each, word) for each in targets)) for word in Word]
     others = [(f"`{word}`", *(_shown(each.words[word]) for each in targets)) for word in OF_TARGETS]

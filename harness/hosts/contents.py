@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from harness.jars import cache_dir
+from harness.downloads import cache_of
 from harness.model import UsageError
 
 # The checkout, or the folder into which the package is installed.
@@ -80,7 +80,7 @@ def download(target: str, *, python: str = PYTHON_VERSION, machine: str = "") ->
     machine = machine or platform.machine()
     pinned = pins(target)
     mark = hashlib.sha256("\n".join(pinned).encode()).hexdigest()[:16]
-    folder = cache_dir().parent / "wheels" / f"{target}-{python}-{machine}-{mark}"
+    folder = cache_of("wheels") / f"{target}-{python}-{machine}-{mark}"
     try:
         if not folder.is_dir():
             folder.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ class Known:
 
     Attributes:
         name: the name of its schedule's file, without `.txt`.
-        target: a name of TARGETS.
+        target: the name of one.
         variant: the protocol, mutant or release.
         night: the night in which it failed first.
         kind: what was found then.

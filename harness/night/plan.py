@@ -18,18 +18,20 @@ from harness.environment import ENVIRONMENTS
 from harness.input_file import read_text
 from harness.model import UsageError
 from harness.random_schedule.profile import ALL, NEMESES
-from harness.registry import load, nearest, pick
-from harness.run.spec import BROKER
+from harness.registry import nearest, pick
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM
-from harness.target.target import Target
-from targets import TARGETS
-from workloads import SCENARIOS, WORKLOADS
+from harness.suite.scenario_files import files_for
+from harness.target.found import found
+from harness.target.found import target as target_of
+from targets import DEFAULT_TARGET, PLAN_KEYS, VIRTUAL_HOST
+from workloads import WORKLOADS
 
 DEFAULT: Final = Path(__file__).parent / "default.toml"
 # The clients that each seed draws, in place of a workload's.
 DRAWN: Final = "drawn"
-KAFKA: Final = "kafka"
+OF_TARGET: Final = "night.toml"
+# The key that lists versions of any target, as TARGET:VERSION.
+TARGETS: Final = "targets"
 _WHAT: Final = "a plan of a night, as `fencepost nightly --print-plan` prints one"
 _MOST: Final = 1_000_000_000
 
@@ -40,7 +42,7 @@ class Play:
     Random runs that get a share of the night.
 
     Attributes:
-        targets: (name of TARGETS, variant) of each target.
+        targets: (name, variant) of each target.
         workloads: names of WORKLOADS, or DRAWN.
         share: of the night's time, beside the shares of the other plays; its combinations divide it evenly.
         jobs: runs at a time on real processes.
@@ -95,7 +97,7 @@ class Plan:
         """Every host of the plan, in the order of the table of hosts, the simulator first."""
         named = {host for hosts in (each.hosts for each in self.plays) for host in hosts}
         named |= {host for each in self.canaries for host in each.hosts}
-        return tuple(sorted(named, key=lambda host: (host != SIM, list(ENVIRONMENTS).index(host))))
+        return tuple(sorted(named, key=lambda host: (host != VIRTUAL_HOST, list(ENVIRONMENTS).index(host))))
 
     def on(self, hosts: Sequence[str]) -> Plan:
         """
@@ -125,10 +127,14 @@ class Plan:
         Raises:
             UsageError: there is no such target, or no play can have it.
         """
-        asked = tuple(_target(text) for text in texts)
+        asked = tuple(_target(text, "option --target") for text in texts)
         plays = []
         for each in self.plays:
-            fitting = asked if SIM not in each.hosts else tuple(one for one in asked if one[0] == BROKER)
+            fitting = (
+                asked
+                if VIRTUAL_HOST not in each.hosts
+                else tuple(one for one in asked if one[0] == DEFAULT_TARGET)
+            )
             if fitting:
                 plays.append(replace(each, targets=fitting))
         if not plays:
@@ -153,24 +159,39 @@ def _distinct(plays: Sequence[Play]) -> tuple[Play, ...]:
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
-def read_plan(path: Path = DEFAULT) -> Plan:
+def default_text() -> str:
+    """Return the plan that is played when none is named: numbers, and the plays of every target that is found."""
+    folders = [one.folder for one in found().values() if one.folder is not None and not one.problem]
+    files = [DEFAULT, *(folder / OF_TARGET for folder in folders if (folder / OF_TARGET).is_file())]
+    texts = [read_text(file, _WHAT, limits.SCENARIO_BYTES_MAX) for file in files]
+    for file, text in zip(files, texts, strict=True):
+        _toml(text, str(file))  # a wrong one is named by its own file
+    return "\n".join(texts)
+
+
+def read_plan(path: Path | None = None) -> Plan:
     """
-    Read a plan.
+    Read a plan: a file, or the default one.
 
     Raises:
         UsageError: the file cannot be read, is no TOML, or a key or value in it is wrong; the message has the
             file, the key with its value, what was expected, and the nearest name.
     """
+    if path is None:
+        return parse_plan(default_text(), "the default plan")
     return parse_plan(read_text(path, _WHAT, limits.SCENARIO_BYTES_MAX), str(path))
+
+
+def _toml(text: str, where: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{where}: {error}; expected {_WHAT}, in TOML") from error
 
 
 def parse_plan(text: str, where: str) -> Plan:
     """Return the plan in a text of the file `where`; raise UsageError as `read_plan` does."""
-    try:
-        raw = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{where}: {error}; expected {_WHAT}, in TOML") from error
-    top = _Table(raw, where, ("play", "canary", "disk_mb", "seeds_a_minute", "known_max"))
+    top = _Table(_toml(text, where), where, ("play", "canary", "disk_mb", "seeds_a_minute", "known_max"))
     plays = tuple(_play(table) for table in top.tables("play"))
     canaries = tuple(_canary(table) for table in top.tables("canary"))
     if not plays:
@@ -186,7 +207,7 @@ def parse_plan(text: str, where: str) -> Plan:
 
 
 def _play(table: _Table) -> Play:
-    table.only("hosts", "protocols", "releases", "workloads", "nemeses", "share", "narrow", "jobs")
+    table.only("hosts", *PLAN_KEYS, TARGETS, "workloads", "nemeses", "share", "narrow", "jobs")
     play = Play(
         hosts=table.names("hosts", ENVIRONMENTS, "host"),
         targets=_targets(table),
@@ -202,11 +223,12 @@ def _play(table: _Table) -> Play:
 
 
 def _canary(table: _Table) -> Canary:
-    table.only("hosts", "protocols", "releases", "seeds", "scenarios")
-    scenarios = {path.stem: "" for path in SCENARIOS.glob("*.txt")}
+    table.only("hosts", *PLAN_KEYS, TARGETS, "seeds", "scenarios")
+    targets = _targets(table)
+    scenarios = {name: "" for system, _ in targets for name in files_for(system, ("*",))}
     canary = Canary(
         hosts=table.names("hosts", ENVIRONMENTS, "host"),
-        targets=_targets(table),
+        targets=targets,
         seeds=table.whole("seeds", 0, least=1),
         scenarios=table.names("scenarios", scenarios, "scenario", ()),
     )
@@ -218,35 +240,35 @@ def _canary(table: _Table) -> Canary:
 
 
 def _targets(table: _Table) -> tuple[tuple[str, str], ...]:
-    protocols, releases = table.texts("protocols", ()), table.texts("releases", ())
-    if not protocols and not releases:
-        table.refuse("protocols", "expected protocols of our broker, or releases of Apache Kafka, at least one")
-    if releases and SIM in table.texts("hosts"):
-        table.refuse(
-            "releases", f"the host {SIM} runs our broker alone; expected these releases in a block without it"
-        )
-    found = []
-    for key, name, variants in (("protocols", BROKER, protocols), ("releases", KAFKA, releases)):
-        for variant in variants:
-            try:
-                found.append(_checked(name, variant))
-            except UsageError as error:
-                raise UsageError(f"{table.where}, key {key}: {error}") from error
-    return tuple(found)
+    listed = [(key, f"{name}:{each}") for key, name in PLAN_KEYS.items() for each in table.texts(key, ())]
+    listed += [(TARGETS, text) for text in table.texts(TARGETS, ())]
+    if not listed:
+        keys = ", ".join((*PLAN_KEYS, TARGETS))
+        table.refuse(next(iter(PLAN_KEYS)), f"expected versions of a target by one of {keys}, at least one")
+    read = []
+    for key, text in listed:
+        if VIRTUAL_HOST in table.texts("hosts") and not text.startswith(f"{DEFAULT_TARGET}:"):
+            table.refuse(key, f"the host {VIRTUAL_HOST} runs {DEFAULT_TARGET} alone; expected it in another block")
+        try:
+            read.append(_target(text))
+        except UsageError as error:
+            raise UsageError(f"{table.where}, key {key}: {error}") from error
+    return tuple(dict.fromkeys(read))
 
 
-def _target(text: str) -> tuple[str, str]:
+def _target(text: str, where: str = "target") -> tuple[str, str]:
     name, _, variant = text.partition(":")
     if not variant:
-        raise UsageError(f"option --target {text}: expected TARGET:PROTOCOL, such as broker:kip380 or kafka:3.9.1")
+        raise UsageError(f"{where} {text}: expected TARGET:PROTOCOL, such as {DEFAULT_TARGET}:kip380")
     return _checked(name, variant)
 
 
 def _checked(name: str, variant: str) -> tuple[str, str]:
     """Return a target; raise UsageError if it lacks this protocol, or a rule of a mutant."""
-    target: Target = load("target", TARGETS, name, "TARGET")
+    target = target_of(name)
     parsed = Variant.parse(variant, name)
-    pick("release of Apache Kafka" if name == KAFKA else "protocol", target.protocols(), parsed.protocol)
+    kind = "protocol" if name == DEFAULT_TARGET else f"version of {name}"
+    pick(kind, target.protocols(), parsed.protocol)
     target.rules(parsed.protocol, parsed.changes)
     return name, variant
 

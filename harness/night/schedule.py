@@ -22,8 +22,10 @@ from typing import Final, TypeAlias
 from harness.night.known import Known
 from harness.night.plan import DRAWN, Canary, Plan, Play
 from harness.random_schedule.profile import ALL
-from harness.search.random_runs import SIM, RandomRuns
-from workloads import SCENARIOS
+from harness.registry import pick
+from harness.search.random_runs import RandomRuns
+from harness.suite.scenario_files import files_for
+from targets import VIRTUAL_HOST
 
 # A round of all plays, and the most seeds of a unit in the simulator: what a kill can cost.
 ROUND_S: Final = 1800.0
@@ -89,7 +91,7 @@ class Unit:
     @property
     def simulated(self) -> bool:
         """Whether it is counted and not timed."""
-        return self.host == SIM
+        return self.host == VIRTUAL_HOST
 
     @property
     def name(self) -> str:
@@ -169,16 +171,16 @@ def _canary(canary: Canary, plan: Plan, host: str, runs: RandomRuns, power_tier:
     if canary.scenarios:
         each = tuple(_written(runs, name, power_tier) for name in canary.scenarios)
         line = f"{host} {runs.name} {' '.join(canary.scenarios)}"
-        return Role.CANARY, line, each, len(each), 0.0 if host == SIM else REAL_RUN_S * len(each), 1, ()
+        return Role.CANARY, line, each, len(each), 0.0 if host == VIRTUAL_HOST else REAL_RUN_S * len(each), 1, ()
     drawn = RandomRuns(
-        target=runs.target, variant=runs.variant, host=host, narrow=host == SIM, power_tier=power_tier
+        target=runs.target, variant=runs.variant, host=host, narrow=host == VIRTUAL_HOST, power_tier=power_tier
     )
-    reckoned = canary.seeds / _rate(plan, drawn) if host == SIM else REAL_RUN_S * canary.seeds
+    reckoned = canary.seeds / _rate(plan, drawn) if host == VIRTUAL_HOST else REAL_RUN_S * canary.seeds
     return Role.CANARY, f"{host} {runs.name}", (drawn,), canary.seeds, reckoned, 1, ()
 
 
 def _written(runs: RandomRuns, scenario: str, power_tier: str | None) -> RandomRuns:
-    path = SCENARIOS / f"{scenario}.txt"
+    path = pick("scenario", files_for(runs.target, (scenario,)), scenario)
     return RandomRuns(
         target=runs.target, variant=runs.variant, host=runs.host, schedule=path, power_tier=power_tier
     )
@@ -192,10 +194,10 @@ def _known(plan: Plan, known: Sequence[Known], folder: Path, power_tier: str | N
 
     for _, group in groupby(sorted(known, key=key), key=key):
         entries = tuple(group)
-        tier = None if entries[0].host == SIM else power_tier
+        tier = None if entries[0].host == VIRTUAL_HOST else power_tier
         runs = tuple(each.runs(folder, tier) for each in entries)
         line = f"{runs[0].host} {runs[0].name} known"
-        rate = _rate(plan, runs[0]) if runs[0].host == SIM else 1 / REAL_RUN_S
+        rate = _rate(plan, runs[0]) if runs[0].host == VIRTUAL_HOST else 1 / REAL_RUN_S
         yield Role.KNOWN, line, runs, len(runs), len(runs) / rate, 1, entries
 
 
@@ -208,7 +210,7 @@ def _rounds(plan: Plan, seconds: float, power_tier: str | None) -> Iterator[_Dra
             lines = list(_lines(play, power_tier))
             each_s = seconds * play.share / shares / len(lines) / rounds
             for line, runs in lines:
-                if runs.host != SIM:
+                if runs.host != VIRTUAL_HOST:
                     yield Role.PLAY, line, (runs,), 0, each_s, play.jobs, ()
                     continue
                 left = max(1, round(each_s * _rate(plan, runs)))
@@ -229,7 +231,7 @@ def _lines(play: Play, power_tier: str | None) -> Iterator[tuple[str, RandomRuns
                     nemeses=play.nemeses,
                     workload="" if workload == DRAWN else workload,
                     narrow=play.narrow,
-                    power_tier=None if host == SIM else power_tier,
+                    power_tier=None if host == VIRTUAL_HOST else power_tier,
                 )
                 words = [host, runs.name, *([] if workload == DRAWN else [workload])]
                 words += ["narrow"] if play.narrow else []

@@ -14,7 +14,7 @@ from harness.night.plots import percent_of
 from harness.night.schedule import Role
 from harness.night.tables import Night, Tables, causes_of, tables_of
 from harness.report.text import plural
-from harness.search.random_runs import SIM
+from targets import VIRTUAL_HOST
 
 # Findings of one cause that are listed; the others are counted, and in the JSON.
 LISTED_MAX: Final = 12
@@ -242,7 +242,7 @@ def _faults(tables: Tables, outcome: Outcome) -> tuple[list[str], list[tuple[str
     """Return the hosts, and of each kind of fault how often it took effect on each."""
     faults = tables.faults[tables.faults["night"] == outcome.name]
     played = [line.host for line in outcome.lines if line.role != Role.CANARY]
-    hosts = sorted(dict.fromkeys(played), key=lambda host: host != SIM)
+    hosts = sorted(dict.fromkeys(played), key=lambda host: host != VIRTUAL_HOST)
     most = {
         host: int(faults[faults["host"] == host]["bit"].max()) for host in hosts if host in set(faults["host"])
     }

@@ -14,11 +14,11 @@ from typing import Final
 
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
+from harness.target import found
 from harness.target.traits import Traits
 from harness.version import in_checkout
+from targets import DEFAULT_TARGET
 
-# The default target: the broker of this repository.
-BROKER: Final = "broker"
 # The option of commands that makes the schedule of a run end at a violation.
 STOP_AT_VIOLATION: Final = "--stop-at-violation"
 # The option of `run` that draws schedules which every target can play.
@@ -26,6 +26,8 @@ ALIKE: Final = "--alike"
 NARROW: Final = "--narrow"
 # The option that has one cluster live through the time of `--time`.
 NO_FRESH: Final = "--no-fresh"
+# The option that names the protocol of a run, or the version of its target.
+PROTOCOL_OPTION: Final = "--protocol"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -36,7 +38,7 @@ class RunSpec:
     One run: a scenario or a random schedule, on one variant of one target, on one host, with one seed.
 
     Attributes:
-        target: a name of `TARGETS`.
+        target: the name of one.
         host: a name of `ENVIRONMENTS`.
         variant: the protocol, or a mutant of it.
         rules: rule's name -> its value, of every rule of the target's variant with the changes.
@@ -47,6 +49,7 @@ class RunSpec:
         nemeses: the kinds of faults that a random schedule was drawn from; () for a written scenario.
         schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
+        version_option: the option, and the variable of make, by which that names the variant.
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
         workload: the workload whose clients work in place of those that the seed drew, or "".
         must_play: lines of steps that a replay must not skip, or it proves nothing; () for any other run.
@@ -68,6 +71,7 @@ class RunSpec:
     nemeses: tuple[str, ...] = ()
     schedule: str = ""
     make: str = ""
+    version_option: str = PROTOCOL_OPTION
     power_tier: str | None = None
     workload: str = ""
     must_play: tuple[int, ...] = ()
@@ -114,9 +118,9 @@ class RunSpec:
         Return the run that plays what this one has executed, from a file and as far as it can on another host.
 
         Args:
-            host: where it is played, if it is the broker of this repository; Apache Kafka stays where it is.
+            host: where it is played, if the simulator runs its target; any other stays where it is.
         """
-        if self.target != BROKER or host == self.host:
+        if self.target != DEFAULT_TARGET or host == self.host:
             return replace(self, schedule=str(schedule))
         return replace(self, schedule=str(schedule), host=host, machines="", power_tier=None)
 
@@ -130,15 +134,15 @@ class RunSpec:
 
 def _run_command(spec: RunSpec) -> str:
     words = ["fencepost", "run", "--host", spec.host, *(["--hosts", spec.machines] if spec.machines else [])]
-    if spec.target == BROKER:
+    if spec.target == DEFAULT_TARGET:
         words += ["--protocol", str(spec.variant)]
     else:
-        words += ["--target", f"{spec.target}:{spec.variant}"]
+        words += ["--target", f"{spec.target}:{spec.variant}", *found.again(spec.target)]
     words += [word for change in spec.changes for word in ("--rule", change)]
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else _drawn_from(spec)
-    words += [ALIKE] if spec.alike and spec.target == BROKER else []
+    words += [ALIKE] if spec.alike and spec.target == DEFAULT_TARGET else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)
 
@@ -151,17 +155,16 @@ def _drawn_from(spec: RunSpec) -> list[str]:
     return words + ([] if spec.seconds is None else ["--time", repr(spec.seconds).removesuffix(".0"), NO_FRESH])
 
 
-# Target of the Makefile -> the command that it calls.
-_COMMANDS: Final = {"test-kip101": "test-kip101", "scenarios": "play", "test-kafka": "test-kafka"}
+# Target of the Makefile -> the command that it calls, where that has another name.
+_COMMANDS: Final = {"scenarios": "play"}
 
 
 def _suite_command(spec: RunSpec) -> str:
-    words = ["fencepost", _COMMANDS[spec.make], "--host", spec.host, "--scenario", spec.scenario.name]
-    if spec.make == "test-kafka":
-        words += ["--release", str(spec.variant)]
-    else:
-        words += ["--protocol", str(spec.variant)]
-        words += [] if spec.target == BROKER else ["--target", spec.target]
+    command = _COMMANDS.get(spec.make, spec.make)
+    words = ["fencepost", command, "--host", spec.host, "--scenario", spec.scenario.name]
+    words += [spec.version_option, str(spec.variant)]
+    if spec.version_option == PROTOCOL_OPTION:
+        words += [] if spec.target == DEFAULT_TARGET else ["--target", spec.target, *found.again(spec.target)]
         words += [word for change in spec.changes for word in ("--rule", change)]
     words += ["--seed", str(spec.seed)]
     words += ["--hosts", spec.machines] if spec.machines else []
@@ -172,15 +175,16 @@ def _suite_command(spec: RunSpec) -> str:
 
 def _make_command(spec: RunSpec) -> str:
     words = {"SCENARIO": spec.scenario.name}
-    if spec.make == "test-kafka":
-        words |= {"RELEASE": str(spec.variant), "SEED": str(spec.seed), "HOST": spec.host}
-    else:
+    words |= {
+        spec.version_option.removeprefix("--").upper(): str(spec.variant),
+        "SEED": str(spec.seed),
+        "HOST": spec.host,
+    }
+    if spec.version_option == PROTOCOL_OPTION:
         words |= {
-            "PROTOCOL": str(spec.variant),
-            "SEED": str(spec.seed),
-            "HOST": spec.host,
-            "TARGET": "" if spec.target == BROKER else spec.target,
+            "TARGET": "" if spec.target == DEFAULT_TARGET else spec.target,
             "RULES": " ".join(spec.changes),
+            "TARGETS": "".join(found.again(spec.target)[1:]),
         }
     words["HOSTS"] = spec.machines
     words["TIER"] = spec.power_tier or ""

@@ -246,7 +246,7 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
     check_order(places)
     check_records(places, expectations)
     _check_installed(places, known)
-    _check_sent_once(steps, where)
+    check_sent_once(steps, where)
     return Scenario(
         name=name,
         title=heads["title"][0][1],
@@ -322,7 +322,7 @@ def _step(line: RawLine, narrative: str, names: Names, known: Variants | None) -
         named, colon, text = line.rest.partition(": ")
         if not colon or not text.strip():
             raise UsageError(f"{line.where}: {line.text!r}; expected '{line.word} PROTOCOL[, PROTOCOL]: STEP'")
-        variants = tuple(_variant(each, line.where, known) for each in named.split(","))
+        variants = tuple(variant_text(each, line.where, known) for each in named.split(","))
         if len(set(variants)) < len(variants):
             raise UsageError(f"{line.where}: {line.text!r}: a protocol twice; expected each once")
     also = () if variants else (*_HEADS, *_CONDITIONAL, "expect")
@@ -338,7 +338,7 @@ def _present(act: str) -> str:
     return f"{present(FAULT, word)} {rest}" if rest else act
 
 
-def _variant(text: str, where: str, known: Variants | None) -> str:
+def variant_text(text: str, where: str, known: Variants | None) -> str:
     """Return a variant's canonical text; raise UsageError if it is malformed or unknown."""
     variant = Variant.parse(text, where)
     if known is not None:
@@ -355,7 +355,7 @@ def _expect(expectations: dict[str, tuple[str, str]], line: RawLine, names: Name
     except UsageError as error:
         raise UsageError(f"{line.where}: {error}") from error
     for text in named.split(","):
-        variant = _variant(text, line.where, known)
+        variant = variant_text(text, line.where, known)
         if variant in expectations:
             raise UsageError(
                 f"{line.where}: {variant} has the expectation {expectations[variant][1]!r} already; expected one"
@@ -373,7 +373,7 @@ def _check_installed(steps: Sequence[tuple[str, Act]], known: Variants | None) -
                 raise UsageError(f"{where}: {error}") from error
 
 
-def _check_sent_once(steps: Sequence[Step], where: str) -> None:
+def check_sent_once(steps: Sequence[Step], where: str) -> None:
     """Check that no variant sends a group of records twice: its values would not be unique."""
     sent: dict[str, list[Step]] = {}
     for step in steps:

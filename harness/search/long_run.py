@@ -25,13 +25,14 @@ from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run
 from harness.search.chaos_line import ChaosLine, Seen
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.suite.environments import closing, open_environment
 from harness.suite.exit_codes import of_run
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.spark_worker import spark_worker
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST
 
 # The clients of a long run for which no workload was chosen: without clients nothing could be unavailable.
 WORKLOAD: Final = "append"
@@ -75,8 +76,10 @@ def play_long(runs: RandomRuns, options: Options, console: Console) -> int:
 
 def again_of(spec: RunSpec, executed: Path) -> list[tuple[str, str]]:
     """Return the commands that play a long run again, each with what it repeats."""
-    replay = spec.replay(executed, SIM)
-    where = "here in the simulator; any host" if replay.host == SIM else "in the same order; any real host"
+    replay = spec.replay(executed, VIRTUAL_HOST)
+    where = (
+        "here in the simulator; any host" if replay.host == VIRTUAL_HOST else "in the same order; any real host"
+    )
     return [
         (spec.command, "The same seed draws the same rounds; what happens in them differs."),
         (replay.command, f"The steps that were executed, {where} and target can play them."),

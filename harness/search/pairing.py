@@ -24,12 +24,13 @@ from harness.run.result import RunResult
 from harness.run.store import Run
 from harness.search.crosstab import Comparison, Pair, kind_of, print_comparison
 from harness.search.pairing_progress import PairingProgress, PlayedSeed
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.real_runs import Job, RealRun, open_players, play_many
 from harness.search.tally_tables import say
 from harness.suite.options import Options
 from harness.suite.progress import RunProgress
 from harness.version import commit
+from targets import VIRTUAL_HOST
 
 OURS: Final = "ours"
 THEIRS: Final = "theirs"
@@ -68,7 +69,7 @@ class Pairing:
 def compare(pairing: Pairing, options: Options, seeds: range, console: Console) -> int:
     """Play the seeds that were not played yet; print and store the comparison; return the exit code."""
     theirs = pairing.runs[THEIRS]
-    if theirs.host == SIM:
+    if theirs.host == VIRTUAL_HOST:
         raise UsageError("--compare-with: expected a host of real processes; name one (--host local)")
     folder = options.results / pairing.folder
     progress = PairingProgress(folder, pairing.about())

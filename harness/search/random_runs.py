@@ -19,22 +19,21 @@ from harness.random_schedule.timing import REAL as REAL_TIME
 from harness.random_schedule.timing import VIRTUAL
 from harness.random_schedule.upgrades import for_epochless, is_epochless
 from harness.random_schedule.width import NARROW
-from harness.registry import load, pick
-from harness.run.spec import BROKER, RunSpec
+from harness.registry import pick
+from harness.run.spec import RunSpec
 from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
-from harness.suite.scenario_files import read_scenario
+from harness.suite.scenario_files import read_for, read_scenario
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.target.traits import Traits
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from nemesis import NEMESES
-from targets import TARGETS
+from targets import DEFAULT_TARGET, VIRTUAL_HOST
 from workloads import WORKLOADS
 from workloads.definition import Definition
 
-# The environment that runs our broker's core in virtual time.
-SIM: Final = "sim"
 # What belongs to faults that are chosen for an upgrade: a broker's return, and the end of its session.
 UNDOING: Final = ("expire", "restart", "resume")
 # Why it has no client that stands on a library.
@@ -97,8 +96,7 @@ class RandomRuns:
 
     def load_target(self) -> Target:
         """Return the target."""
-        found: Target = load("target", TARGETS, self.target, "TARGET")
-        return found
+        return target_of(self.target)
 
     @property
     def rules(self) -> Mapping[str, str]:
@@ -125,7 +123,7 @@ class RandomRuns:
                 raise UsageError(f"workload {self.workload} has a schedule of its own; expected no --time")
             scenario = self._chaos(seed, self.seconds)
         elif self.schedule:
-            scenario = read_scenario(self.schedule)
+            scenario = read_for(self.target, self.schedule)
         elif self.workload and _workload(self.workload).climbs:
             scenario = self._climb(seed)
         else:
@@ -165,7 +163,7 @@ class RandomRuns:
 
     def _chaos(self, seed: int, seconds: float) -> Scenario:
         """Return the schedule of a long run, as yet without the clients of its workload."""
-        timing = VIRTUAL if self.host == SIM else REAL_TIME
+        timing = VIRTUAL if self.host == VIRTUAL_HOST else REAL_TIME
         kinds = kinds_of(self.nemeses, NEMESES)
         return draw_chaos(seed, NEMESES, kinds, seconds, timing=timing, clients=NO_CLIENTS)
 
@@ -184,7 +182,7 @@ class RandomRuns:
                 "expected a newer protocol, as kip380 or kafka:3.9.1"
             )
         chosen = NEMESES if ALL in self.nemeses else {*self.nemeses, *UNDOING}
-        if self.target != BROKER and ALL in self.nemeses:
+        if self.target != DEFAULT_TARGET and ALL in self.nemeses:
             # Nobody says there which of the unflushed records a broker still had, and so which loss is lawful.
             chosen = {*NEMESES} - {"power-loss"}
         return draw_climb(seed, [name for name in NEMESES if name in chosen], versions)
@@ -195,7 +193,7 @@ class RandomRuns:
             return {}
         workload = _workload(self.workload)
         clients = workload.clients((), seed=seed)
-        if self.host != SIM:
+        if self.host != VIRTUAL_HOST:
             return self.load_target().clients.lacking(clients)
         return (
             {}
@@ -222,7 +220,7 @@ class RandomRuns:
 
     def _refuse(self, clients: Clients) -> None:
         """Raise UsageError if a client is impossible on this host or with this target."""
-        if self.host == SIM:
+        if self.host == VIRTUAL_HOST:
             clients.require_simulable()
             return
         of_target = self.load_target().clients
@@ -244,7 +242,7 @@ class RandomRuns:
 
     @property
     def _is_alike(self) -> bool:
-        return self.alike or self.target != BROKER
+        return self.alike or self.target != DEFAULT_TARGET
 
 
 def _speaks(target: Target, protocol: str, version: str) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from harness.events import Step
 from harness.model import OpType, events_of
-from harness.run.spec import BROKER, RunSpec
-from harness.search.random_runs import SIM
+from harness.run.spec import RunSpec
 from harness.search.simulated import play_in_memory, sim_player
-from targets.broker_target.target import TARGET
+from harness.target.found import target
+from targets import DEFAULT_TARGET, VIRTUAL_HOST
 
 
 def as_replay(spec: RunSpec) -> RunSpec:
@@ -24,8 +24,8 @@ def as_replay(spec: RunSpec) -> RunSpec:
 
     Any other spec is returned unchanged: written scenarios skip nothing, and the simulator runs our broker alone.
     """
-    if not spec.random or spec.host == SIM or spec.target != BROKER or spec.alike:
+    if not spec.random or spec.host == VIRTUAL_HOST or spec.target != DEFAULT_TARGET or spec.alike:
         return spec
-    _, ops = play_in_memory(sim_player(TARGET), replace(spec, host=SIM))
+    _, ops = play_in_memory(sim_player(target(DEFAULT_TARGET)), replace(spec, host=VIRTUAL_HOST))
     played = (step.line for op, step in events_of(ops, Step) if op.type is OpType.INVOKE and step.line)
     return replace(spec, must_play=tuple(dict.fromkeys(played)))

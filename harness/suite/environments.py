@@ -8,13 +8,11 @@ from pathlib import Path
 
 from harness.cluster.fault import Fault
 from harness.model import UsageError
-from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
 from harness.run.spec import RunSpec
 from harness.suite.interrupts import INTERRUPTS, apart
-from harness.target.target import Target
-from targets import TARGETS
+from harness.target.found import target as target_of
 
 
 def open_environment(environment: Environment, folder: Path) -> None:
@@ -48,7 +46,7 @@ def require_abilities(environment: Environment, faults: Mapping[str, Fault], nam
 def require_clients(specs: Iterable[RunSpec]) -> None:
     """Raise UsageError if the library of a run's own client is not installed; asked before anything is opened."""
     for spec in specs:
-        target: Target = load("target", TARGETS, spec.target, "TARGET")
+        target = target_of(spec.target)
         target.clients.require(target.clients.own(spec.rules))
 
 

@@ -19,6 +19,7 @@ from harness.registry import load
 from harness.run.environment import Environment, MakeEnvironment
 from harness.run.spec import STOP_AT_VIOLATION
 from harness.scenario.variant import check_distinct, present_name
+from harness.target import found
 from harness.target.target import Target
 
 # Of a seed that nobody asked for: short to repeat.
@@ -117,6 +118,16 @@ def configure_options(
         help="the TOML file that lists the machines of the host ssh (default: $FENCEPOST_HOSTS; docs/hosts.md)",
     )
     parser.add_argument("--results", type=folder, default=Path("results"), help="folder of the results")
+
+
+def configure_targets(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names folders of one's own targets; `fencepost` itself heeds it, before any other."""
+    parser.add_argument(
+        found.OPTION,
+        action="append",
+        metavar="FOLDER",
+        help=f"also find targets here: a target's folder, or one of several; may be repeated (${found.VARIABLE})",
+    )
 
 
 def configure_stop(parser: argparse.ArgumentParser) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from harness.ability import Ability
+from harness.downloads import Download
 from harness.launch import Address, Launch, Place
 from harness.target.clients import TargetClients
 from harness.target.logs import Logs
@@ -62,7 +63,7 @@ class NodeSpec:
 
 class Target(Protocol):
     """
-    A system under test. A new one is one module below targets/ and one line in `TARGETS`.
+    A system under test; harness/target/found.py finds it.
 
     Attributes:
         wire: how its connections are read; None: they are not, and no rule can name a message of it.
@@ -85,6 +86,10 @@ class Target(Protocol):
         """What reads the logs of its nodes."""
 
     abilities: frozenset[Ability]
+
+    @property
+    def downloads(self) -> Callable[[str], Sequence[Download]] | None:
+        """What returns the files that a version needs, for `fencepost fetch`; None: nothing is downloaded."""
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""

@@ -80,6 +80,7 @@ class BrokerTarget:
     wire: Wire | None = KafkaWire(_asks_first, commands=False)
     words: Mapping[str, Means | Lacks] = WORDS
     abilities = ABILITIES
+    downloads = None
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """The ladder of targets/broker/core/rules.py."""

@@ -73,6 +73,7 @@ class KafkaTarget:
     words: Mapping[str, Means | Lacks] = WORDS
     # V3's PartitionRemove path was never built.
     abilities = ABILITIES - {Ability.REMOVE}
+    downloads = None  # `fencepost kafka fetch` brings its jars
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""

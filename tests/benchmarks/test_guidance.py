@@ -9,11 +9,12 @@ from benchmarks.guidance.grow import grown
 from benchmarks.guidance.pairs import PairsEnvironment
 from harness.run.player import Player
 from harness.scenario.text import text_of
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.shrink.candidates import acts_of
 from harness.search.simulated import simulate
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 
 RUNS = RandomRuns(target="broker", variant="kip380", host=SIM)
 

@@ -11,7 +11,8 @@ from benchmarks import search
 from benchmarks.search import VARIANTS, Found, digests
 from harness.model import FencepostError, Kind, Verdict
 from harness.run.result import RunResult
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
+from targets import VIRTUAL_HOST as SIM
 from targets.simulator.trace import first_difference
 from tests.kept import exhaustive
 from tests.search.results import result_of

@@ -5,9 +5,10 @@ from __future__ import annotations
 from harness.run.spec import RunSpec
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.target.target import Target
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 
 BROKER: Target = RandomRuns(target="broker", variant="hw", host=SIM).load_target()
 

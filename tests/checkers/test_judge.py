@@ -15,7 +15,7 @@ from harness.model import Anomaly, Kind, Op, Verdict
 from harness.run.result import Activity, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM
+from targets import VIRTUAL_HOST as SIM
 from tests.checkers.golden import ops_of
 from tests.checkers.specs import BROKER, random_spec, written_spec
 from tests.checkers.story import Story

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.commands import COMMANDS
+from harness.cli.commands import commands
 from harness.cli.main import main
 from harness.model import EXIT_CODES
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+@pytest.mark.parametrize("command", [[], *([name] for name in commands())])
 def test_help_names_the_exit_codes(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*command, "--help"])
@@ -57,16 +57,16 @@ def test_command_without_a_name_is_wrong_usage() -> None:
         check=False,
         env=dict(os.environ),
     )
-    line = f"fencepost: no command; expected one of {', '.join(COMMANDS)}. See `fencepost --help`\n"
+    line = f"fencepost: no command; expected one of {', '.join(commands())}. See `fencepost --help`\n"
     assert (2, line) == (ended.returncode, ended.stderr)
 
 
 def test_command_waits_for_no_library_before_it_knows_that_it_needs_it() -> None:
     """They take from a quarter of a second to a second each, and a mistyped option needs none of them."""
     slow = ("pandas", "pyarrow", "pyspark", "networkx", "kio", "docker", "paramiko")
-    commands = [COMMANDS[name].module for name in ("run", "play", "test-kip101", "check", "lineage", "shrink")]
+    modules = [commands()[name].module for name in ("run", "play", "test-kip101", "check", "lineage", "shrink")]
     script = (
-        f"import sys, importlib; [importlib.import_module(name) for name in {commands}]; "
+        f"import sys, importlib; [importlib.import_module(name) for name in {modules}]; "
         f"print([name for name in {slow} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from harness.cleanup.process import until
 from harness.cli.main import main
 from harness.model import EXIT_CODES
 from harness.night.journal import LINES
-from harness.night.plan import DEFAULT
+from harness.night.plan import default_text
 from tests.kept import exhaustive
 from tests.night.nights import BOTH, Fakes, fakes
 
@@ -55,7 +55,7 @@ def found_in(raw: dict[str, Any]) -> list[tuple[str, int, list[str]]]:
 
 def test_plan_is_printed_and_nothing_played(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == main(["nightly", "--print-plan", "--results", str(tmp_path / "r")])
-    assert DEFAULT.read_text("utf-8") == capsys.readouterr().out
+    assert default_text() == capsys.readouterr().out
     assert not (tmp_path / "r").exists()
 
 

@@ -15,11 +15,12 @@ from harness.model import EXIT_CODES, EXIT_OF_VERDICT, ORACLES, Verdict
 from harness.scenario.text import text_of
 from harness.search.chaos import Limit
 from harness.search.pairing import Pairing
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.search import search
 from harness.search.simulated import sim_player, simulate
 from harness.suite.options import Options
 from harness.suite.scenario_files import read_scenario
+from targets import VIRTUAL_HOST as SIM
 from tests.kept import exhaustive
 
 

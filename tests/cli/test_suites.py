@@ -9,21 +9,22 @@ from typing import cast
 
 import pytest
 
-from harness.cli import kip101, play, suites
-from harness.cli.suites import Selection, specs_of, target_of, variants_of
+from harness.cli import play, suites
+from harness.cli.suites import Selection, asked_target, specs_of, variants_of
 from harness.model import EXIT_CODES, UsageError, Verdict
-from harness.registry import load
 from harness.run.result import Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import parse
+from harness.suite import scenario_files
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from nemesis import NEMESES
-from targets import TARGETS
+from targets.broker_commands import kip101
 from tests.report.samples import sample_result
 
-BROKER: Target = load("target", TARGETS, "broker", "TARGET")
+BROKER: Target = target_of("broker")
 TEXT = """
 title T
 source S
@@ -54,7 +55,7 @@ class Releases:
 @pytest.fixture
 def scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with two scenarios."""
-    monkeypatch.setattr(suites, "SCENARIOS", tmp_path)
+    monkeypatch.setattr(scenario_files, "SCENARIOS", tmp_path)
     (tmp_path / "a-1.txt").write_text(TEXT, encoding="utf-8")
     (tmp_path / "b-1.txt").write_text(TEXT.replace("kip380, hw, kip320", "kip101"), encoding="utf-8")
     return tmp_path
@@ -68,7 +69,7 @@ def parsed(*words: str) -> argparse.Namespace:
 
 def specs(*words: str, selection: Selection = ALL) -> list[RunSpec]:
     arguments = parsed(*words)
-    target, protocols = target_of(arguments)
+    target, protocols = asked_target(arguments)
     return specs_of(selection, target, Options.of(arguments), arguments.scenario or (), protocols)
 
 
@@ -83,10 +84,10 @@ def test_scenario_is_played_under_all_that_it_names_in_the_order_of_the_ladder_m
 
 def test_target_may_name_its_protocol() -> None:
     words = ("--target", "kafka:2.1.1@1.1", "--protocol", "1.1.1", "--set", "a.b=1")
-    target, protocols = target_of(parsed(*words))
+    target, protocols = asked_target(parsed(*words))
     assert ("kafka", ("2.1.1@1.1", "1.1.1")) == (target.name, protocols)
     assert ("a.b=1",) == Options.of(parsed(*words)).rules
-    assert ("broker", ()) == (target_of(parsed())[0].name, target_of(parsed())[1])
+    assert ("broker", ()) == (asked_target(parsed())[0].name, asked_target(parsed())[1])
 
 
 def test_columns_leave_mutants_and_other_protocols_out() -> None:
@@ -169,7 +170,7 @@ def test_first_command_plays_kip_101_and_kafka_6361_under_four_protocols() -> No
 def test_play_plays_every_scenario_and_mutants_too() -> None:
     found = specs(selection=play.SELECTION)
     of_kafka = {"upgrade-releases"}  # jars are installed there, and no protocol of ours
-    assert {path.stem for path in suites.SCENARIOS.glob("*.txt")} - of_kafka == {
+    assert {path.stem for path in scenario_files.SCENARIOS.glob("*.txt")} - of_kafka == {
         spec.scenario.name for spec in found
     }
     assert any("+" in spec.name for spec in found)

@@ -9,9 +9,10 @@ import pytest
 
 from harness.docs.pages import ROOT
 from harness.run.result import Status
-from harness.search.random_runs import SIM, RandomRuns, is_written
+from harness.search.random_runs import RandomRuns, is_written
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
+from targets import VIRTUAL_HOST as SIM
 
 PAGE = (ROOT / "docs/search.md").read_text(encoding="utf-8")
 # Each block, and the sentence below it.

@@ -30,8 +30,9 @@ from harness.events.codec import EventKey, decode, encode, key_of, keys_of, text
 from harness.history.file import read_history
 from harness.history.memory import MemoryHistory
 from harness.model import HistoryError, Op, OpType, events_of
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player
+from targets import VIRTUAL_HOST as SIM
 from tests.checkers.golden import FOLDER
 from tests.events.filled import filled
 from tests.kept import keep

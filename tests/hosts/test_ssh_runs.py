@@ -17,7 +17,6 @@ from harness.history.file import read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import OpType, Verdict, events_of
-from harness.registry import load
 from harness.run.player import Player
 from harness.run.result import RunResult, Status
 from harness.run.spec import RunSpec
@@ -26,16 +25,16 @@ from harness.scenario.file import draw
 from harness.scenario.variant import Variant
 from harness.suite.judged import judge_run
 from harness.suite.scenario_files import read_scenario
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from nemesis import NEMESES
-from targets import TARGETS
 from tests.hosts.sshds import Sshd, is_clean, write_list
 from tests.kept import exhaustive
 from tests.suite.cells import spec_of
 
 pytestmark = pytest.mark.slow
 
-TARGET: Final[Target] = load("target", TARGETS, "broker", "TARGET")
+TARGET: Final[Target] = target_of("broker")
 SEED: Final = 11
 # Each fault that real machines have, one after another.
 EVERY_FAULT: Final = """\

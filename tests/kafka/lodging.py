@@ -23,11 +23,10 @@ from harness.environment.machines import RealMachines, open_machines
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
-from harness.registry import load
 from harness.scenario.file import PARTITION, TOPIC
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from nemesis import NEMESES
-from targets import TARGETS
 from targets.kafka_family.clients import questions
 from targets.kafka_family.clients.connection import Connection
 from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
@@ -160,7 +159,7 @@ def lodging(
     changes: tuple[str, ...] = (),
 ) -> Iterator[Lodging]:
     """Start a cluster of the target with changed rules or properties, and close it afterwards."""
-    target: Target = load("target", TARGETS, target_name, "TARGET")
+    target: Target = target_of(target_name)
     number = next(_numbers)
     run_dir = folder / f"{target_name}-{number}"
     run_dir.mkdir()

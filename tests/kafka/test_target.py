@@ -11,10 +11,9 @@ from harness.ability import OF_TARGETS, Ability
 from harness.java import Java
 from harness.launch import Runtime
 from harness.model import UsageError
-from harness.registry import load
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.target.wire import Word
-from targets import TARGETS
 from targets.kafka import elections
 from targets.kafka import target as module
 from targets.kafka.releases import releases
@@ -24,7 +23,7 @@ from tests.kafka.test_properties import node
 
 
 def test_table_of_targets_has_it() -> None:
-    found: Target = load("target", TARGETS, "kafka", "TARGET")
+    found: Target = target_of("kafka")
     assert TARGET is found
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from harness.model import UsageError, Verdict
 from harness.night.known import LINES, KnownSeeds, chosen
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
+from targets import VIRTUAL_HOST as SIM
 from tests.kept import exhaustive
 
 RUNS = RandomRuns(target="broker", variant="hw", host=SIM)

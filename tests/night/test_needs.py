@@ -17,7 +17,7 @@ from harness.night import needs
 from harness.night.opening import units_of
 from harness.night.outcome import BAD, GOOD, LEFT_OUT, UNKNOWN, outcome_of
 from harness.night.output import HTML, JUNIT, MARKDOWN, write_night
-from harness.night.plan import DEFAULT
+from harness.night.plan import default_text
 from harness.night.schedule import Unit
 from harness.night.state import State
 from harness.run.spec import RunSpec
@@ -132,7 +132,7 @@ def test_default_night_without_jars_and_without_an_engine_leaves_out_what_needs_
 ) -> None:
     fakes.lacks, fakes.tame = {"docker": "Docker: no engine answers"}, {"kip380"}
     text = StringIO()
-    outcome = play_it(quiet(tmp_path, DEFAULT.read_text("utf-8")), fakes, text)
+    outcome = play_it(quiet(tmp_path, default_text()), fakes, text)
     left_out = {line.name for line in outcome.lines if line.status == LEFT_OUT}
     assert "local kafka:3.9.1" in left_out
     assert {line.name for line in outcome.lines if line.host == "docker"} <= left_out

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.model import UsageError
-from harness.night.plan import DEFAULT, Play, parse_plan, read_plan
+from harness.night.plan import Play, default_text, parse_plan, read_plan
 from harness.night.schedule import Role, schedule_of
+from harness.target.found import also_in
+from tests.target.own import make_target
 
 PLAY = '[[play]]\nhosts = ["sim"]\nprotocols = ["kip380"]\n'
 CANARY = '[[canary]]\nhosts = ["sim"]\nprotocols = ["hw"]\n'
@@ -19,7 +21,7 @@ def test_default_plan_has_every_host_canaries_that_must_fail_and_a_release() -> 
     assert ("sim", "local", "docker") == plan.hosts
     assert {("broker", "hw"), ("broker", "kip101")} == {one for each in plan.canaries for one in each.targets}
     assert {("broker", "kip380"), ("kafka", "3.9.1")} == {one for each in plan.plays for one in each.targets}
-    assert DEFAULT.read_text("utf-8") == plan.text
+    assert default_text() == plan.text
     units = schedule_of(plan, (), seed=1, seconds=8 * 3600.0, folder=Path(), power_tier=None)
     assert {"sim", "local", "docker"} == {unit.host for unit in units if unit.role is Role.CANARY}
 
@@ -52,9 +54,15 @@ def test_play_has_what_was_written_and_defaults_for_the_rest() -> None:
         (PLAY.replace('["sim"]', '"sim"'), "play 1, key hosts = 'sim': expected a list of names"),
         (PLAY.replace("kip380", "kip3800"), "play 1, key protocols: unknown protocol 'kip3800': expected one of"),
         (PLAY.replace("kip380", "kip380+truncate=no"), "no such rule"),
-        ('[[play]]\nhosts = ["sim"]\n', "play 1, key protocols: expected protocols of our broker, or releases"),
-        (f'{PLAY}releases = ["3.9.1"]\n', "key releases = ['3.9.1']: the host sim runs our broker alone"),
-        ('[[play]]\nhosts = ["local"]\nreleases = ["9.9"]\n', "unknown release of Apache Kafka '9.9'"),
+        (
+            '[[play]]\nhosts = ["sim"]\n',
+            "play 1, key protocols: expected versions of a target by one of protocols, ",
+        ),
+        (
+            f'{PLAY}releases = ["3.9.1"]\n',
+            "key releases = ['3.9.1']: the host sim runs broker alone; expected it in",
+        ),
+        ('[[play]]\nhosts = ["local"]\nreleases = ["9.9"]\n', "unknown version of kafka '9.9'"),
         (f"{PLAY}share = 0\n", "play 1, key share = 0: expected a number above 0"),
         (f"{PLAY}share = true\n", "play 1, key share = True: expected a number above 0"),
         (f"{PLAY}jobs = 1.5\n", "play 1, key jobs = 1.5: expected a whole number from 1"),
@@ -104,3 +112,22 @@ def test_plan_with_other_targets_keeps_its_canaries_and_plays_kafka_on_processes
         plan.of(["kip279"])
     with pytest.raises(UsageError, match="the plan has plays in the simulator alone"):
         plan.on(["sim"]).of(["kafka:3.9.1"])
+
+
+def test_key_targets_has_versions_of_any_target() -> None:
+    text = '[[play]]\nhosts = ["local"]\nprotocols = ["hw"]\ntargets = ["kafka:3.9.1", "broker:hw"]\n'
+    (play,) = parse_plan(text, "p.toml").plays
+    assert (("broker", "hw"), ("kafka", "3.9.1")) == play.targets
+    with pytest.raises(UsageError, match=r"play 1, key targets: target kafka: expected TARGET:PROTOCOL"):
+        parse_plan(text.replace("kafka:3.9.1", "kafka"), "p.toml")
+
+
+def test_default_plan_has_what_a_target_of_ones_own_adds(tmp_path: Path) -> None:
+    mine = make_target(tmp_path / "mine")
+    (mine / "night.toml").write_text('[[play]]\nhosts = ["local"]\ntargets = ["mine:kip380"]\n')
+    with also_in([str(mine)]):
+        assert (("mine", "kip380"),) == read_plan().plays[-1].targets
+        (mine / "night.toml").write_text("[[play\n")
+        with pytest.raises(UsageError, match=r"mine/night.toml: .*expected a plan of a night, .* in TOML"):
+            read_plan()
+    assert all("mine" not in text for text in default_text().split())

@@ -13,10 +13,11 @@ from harness.random_schedule.width import NARROW, is_wide
 from harness.scenario.file import draw, parse
 from harness.scenario.steps import ChangeFormat, Hold, Inject, Pass, Release
 from harness.scenario.text import text_of
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from harness.target.settings import MessageFormat
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 from targets.simulator.zookeeper_faults import random_formats
 from tests.kept import exhaustive
 

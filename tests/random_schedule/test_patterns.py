@@ -10,9 +10,10 @@ import pytest
 from harness.model import ORACLES
 from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.scenario.file import Scenario, draw, parse
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 
 ROLES = ("A", "B", "C")
 ALL = PATTERNS | WIDE_PATTERNS

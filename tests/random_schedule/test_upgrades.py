@@ -20,8 +20,9 @@ from harness.random_schedule.upgrades import (
     with_upgrades,
 )
 from harness.scenario.steps import Act, Cut, Heal, Inject, Install, Pass, Produce, Settle
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 from workloads import WORKLOADS
 
 STEPS: list[Act] = [Pass(Decimal(f"0.00{ms}")) for ms in range(1, 6)]

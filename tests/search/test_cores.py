@@ -11,9 +11,10 @@ from rich.console import Console
 from harness.search import simulated_search
 from harness.search.chaos import Limit
 from harness.search.cores import PAYS_S, PAYS_SEEDS, cores, jobs_for
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated_search import search_simulated
 from harness.suite.options import Options
+from targets import VIRTUAL_HOST as SIM
 
 
 @pytest.fixture

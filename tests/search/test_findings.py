@@ -15,11 +15,12 @@ from harness.model import ORACLES
 from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite, read_anomalies
 from harness.search.findings import _keep_conf, keep_simulated
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.shrink.source import read_source
 from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
+from targets import VIRTUAL_HOST as SIM
 from targets.simulator.trace import Detail, Trace
 from tests.kept import exhaustive, keep
 

@@ -16,8 +16,9 @@ from harness.model import Kind, Source, Verdict
 from harness.run.result import RunResult
 from harness.scenario.text import text_of
 from harness.search.pairing import seen_of_any
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player, simulate
+from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import reassignment
 from targets.broker.core.assignments import Move
 from targets.broker.core.zookeeper import PartitionState

@@ -19,9 +19,10 @@ from harness.run.spec import RunSpec
 from harness.run.store import SuiteDir
 from harness.search import pairing
 from harness.search.pairing import OURS, THEIRS, Pairing, compare, lighten, seen_of_any
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.real_runs import Job, RealRun
 from harness.suite.options import Options
+from targets import VIRTUAL_HOST as SIM
 from tests.search.results import result_of
 
 

@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import kip101, play
+from harness.cli import play
 from harness.cli.main import _parser
 from harness.cli.run import _refuse, runs_of
-from harness.cli.suites import specs_of, target_of
+from harness.cli.suites import asked_target, specs_of
 from harness.random_schedule.profile import ALL
 from harness.run.spec import RunSpec
 from harness.scenario.text import text_of
 from harness.search.long_run import again_of
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.shrink.subject import Subject
 from harness.suite.options import Options
+from targets import VIRTUAL_HOST as SIM
+from targets.broker_commands import kip101
 from targets.broker_target.target import TARGET
 from tests.package import sources
 
@@ -77,7 +79,7 @@ def spec_of_suite(command: str) -> RunSpec:
     """Return the one run that a command of suites plays."""
     arguments = read(command)
     selection = {"test-kip101": kip101.SELECTION, "play": play.SELECTION}[arguments.command]
-    target, protocols = target_of(arguments)
+    target, protocols = asked_target(arguments)
     (spec,) = specs_of(selection, target, Options.of(arguments), arguments.scenario, protocols)
     return spec
 

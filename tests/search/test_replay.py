@@ -9,9 +9,10 @@ from checkers.judge import judge
 from harness.events import Step
 from harness.history.memory import MemoryHistory
 from harness.model import Kind, OpType, Verdict, events_of
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.replay import as_replay
 from harness.search.simulated import play_in_memory, sim_player
+from targets import VIRTUAL_HOST as SIM
 from targets.broker_target.target import TARGET
 
 # A seed that skips steps, and whose run proves something all the same.

@@ -28,11 +28,12 @@ from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.search import simulated_search
 from harness.search.chaos import Limit
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.search import search
 from harness.search.simulated_search import search_simulated
 from harness.suite.options import Options
 from harness.workload.plan import NO_CLIENTS
+from targets import VIRTUAL_HOST as SIM
 from tests.kept import exhaustive
 from tests.search.results import result_of
 

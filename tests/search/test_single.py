@@ -16,10 +16,11 @@ from harness.model import EXIT_CODES, Anomaly
 from harness.run.result import Status
 from harness.run.suite import Suite
 from harness.search import single
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
 from harness.search.single import play_one
 from harness.suite.options import Options
+from targets import VIRTUAL_HOST as SIM
 
 NO_FAULT = """title No fault bites
 source chance

@@ -20,10 +20,11 @@ from harness.model import Kind, Op, OpType, Source, Verdict
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.scenario.file import draw, parse
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player
 from harness.suite.options import Options
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 from tests.kept import exhaustive
 
 TARGET = RandomRuns(target="broker", variant="hw", host=SIM).load_target()

@@ -16,11 +16,12 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
+from harness.target.found import target as target_of
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import Target
 from nemesis import NEMESES
-from targets import TARGETS
+from targets import VIRTUAL_HOST as SIM
 from targets.broker_target.target import TARGET
 from targets.simulator import environment as module
 from targets.simulator.environment import SimEnvironment, make_environment
@@ -123,7 +124,7 @@ def test_history_that_has_begun_keeps_its_clock(tmp_path: Path) -> None:
 
 
 def test_target_whose_core_it_has_not_is_refused() -> None:
-    kafka: Target = load("target", TARGETS, "kafka", "TARGET")
+    kafka: Target = target_of("kafka")
     with pytest.raises(UsageError, match="target kafka; expected broker"):
         make_environment("sim", target=kafka, power_tier=None, ports=None)
     with pytest.raises(UsageError, match="power tier 'loop'; expected none"):

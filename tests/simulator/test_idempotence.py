@@ -11,9 +11,10 @@ from harness.events import Produce, Setup
 from harness.model import Kind, Op, OpType, Verdict, events_of
 from harness.run.result import RunResult
 from harness.scenario.file import draw, parse
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import producers
 
 SCHEDULE = """title A follower is slow

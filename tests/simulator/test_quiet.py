@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
+from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import quiet, round_answers
 from targets.broker.core.messages import FetchRequest
 from targets.broker.core.state import Core

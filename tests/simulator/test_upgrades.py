@@ -15,9 +15,10 @@ from harness.model import Kind, Op, UsageError, Verdict, events_of
 from harness.random_schedule import generate
 from harness.scenario.file import parse
 from harness.scenario.variant import Variants
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import fetches, leader, questions
 from targets.broker.core.messages import ErrorCode
 from targets.broker.core.state import Replica

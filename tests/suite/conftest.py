@@ -17,16 +17,15 @@ from harness.history.file import read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import Op
-from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, create_suite
 from harness.scenario.variant import Variant
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from nemesis import NEMESES
-from targets import TARGETS
 from tests.suite.cells import spec_of
 
 SEED = 11
@@ -52,7 +51,7 @@ def suite_dir(tmp_path_factory: pytest.TempPathFactory) -> SuiteDir:
 @pytest.fixture(scope="package")
 def play_one(suite_dir: SuiteDir, zookeeper: Address) -> PlayOne:
     """Return a function that plays one run on real broker processes."""
-    target: Target = load("target", TARGETS, "broker", "TARGET")
+    target: Target = target_of("broker")
 
     def play(
         scenario: str,

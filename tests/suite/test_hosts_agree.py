@@ -16,12 +16,11 @@ from harness.cli.agree import End, differences, findings, lineages
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS
 from harness.launch import Address
-from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.store import create_suite
 from harness.scenario.variant import Variant
+from harness.target.found import target as target_of
 from harness.target.target import Target
-from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.kept import keep
 from tests.suite.cells import names, spec_of, variants
@@ -29,7 +28,7 @@ from tests.suite.conftest import judged, ops_of, play_in
 
 pytestmark = pytest.mark.slow
 
-TARGET: Target = load("target", TARGETS, "broker", "TARGET")
+TARGET: Target = target_of("broker")
 SEED = 17
 # Runs in parallel: only the start of a broker needs a processor, the waits need none.
 JOBS = 3

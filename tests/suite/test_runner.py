@@ -14,7 +14,6 @@ from rich.console import Console
 from checkers.judge import judge
 from harness.java import Java
 from harness.model import Anomaly, Kind, UsageError, Verdict
-from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.run.store import read_anomalies
@@ -25,13 +24,13 @@ from harness.suite import runner as module
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.spark_worker import SparkWorker
+from harness.target.found import target as target_of
 from harness.version import version
-from targets import TARGETS
 from tests.checkers.golden import ops_of
 from tests.needs import needs
 from tests.suite.cells import spec_of
 
-TARGET = load("target", TARGETS, "broker", "TARGET")
+TARGET = target_of("broker")
 
 
 @pytest.fixture(autouse=True)

@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.registry import load
 from harness.run.result import Status
 from harness.run.store import create_suite
 from harness.scenario.variant import Variant
+from harness.target.found import target as target_of
 from harness.target.target import Target
-from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.kept import keep
 from tests.suite.cells import names, spec_of, variants
 from tests.suite.conftest import judged, play_in
 
-TARGET: Target = load("target", TARGETS, "broker", "TARGET")
+TARGET: Target = target_of("broker")
 CELLS = [(name, variant) for name in names() for variant in variants(name, TARGET)]
 # Of each scenario the last mutant. CI plays every cell, with Spark: `make scenarios HOST=sim`.
 KEPT = [f"{name}-{found[-1]}" for name in names() if (found := variants(name, TARGET))]

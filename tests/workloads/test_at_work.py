@@ -21,7 +21,6 @@ from harness.history.file import History, read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import Op, OpType, events_of
-from harness.registry import load
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
@@ -29,11 +28,11 @@ from harness.run.store import create_suite
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.target.clients import Client
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
 from harness.workload.text import line_of
 from nemesis import NEMESES
-from targets import TARGETS
 from targets.kafka_family.clients.libraries import lacking
 from targets.kafka_family.clients.raw import RawClient
 from tests.clusters import running
@@ -42,7 +41,7 @@ from workloads import WORKLOADS
 
 pytestmark = pytest.mark.slow
 
-TARGET: Target = load("target", TARGETS, "broker", "TARGET")
+TARGET: Target = target_of("broker")
 LOG = Place("log", 0)
 ORDERS = Place("orders", 0)
 SCHEDULE = """

@@ -16,14 +16,13 @@ from harness.events import CreateTopic, DeleteTopic, Produce, Setup
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import Op, OpType, UsageError, events_of
-from harness.registry import load
 from harness.run.player import setup_event
 from harness.search.random_runs import RandomRuns
 from harness.target.clients import Client
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.target.traits import traits_of
 from harness.workload.plan import Clients
-from targets import TARGETS
 from tests.kept import exhaustive
 from tests.needs import needs
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
@@ -97,7 +96,7 @@ def test_history_says_whether_deletes_take_effect_later(target: str, variant: st
 def test_topics_come_and_go_while_the_leader_dies_and_nothing_old_is_found_in_new_ones(
     tmp_path: Path, zookeeper: Address, name: str, protocol: str
 ) -> None:
-    target: Target = load("target", TARGETS, name, "TARGET")
+    target: Target = target_of(name)
     workload = WORKLOADS["topics"]
     drawn = workload.clients((LOG, ORDERS), seed=SEED)
     clients = Clients(

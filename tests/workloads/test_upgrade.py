@@ -22,9 +22,10 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import create_suite
 from harness.scenario.steps import Install, Settle
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import fetches, leader, questions
 from targets.broker.core.messages import ErrorCode
 from targets.broker.core.state import Replica

@@ -16,9 +16,10 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import is_written
 from harness.search.shrink.steady import RUNS
 from harness.search.shrink.subject import Subject
+from harness.target.found import target
 from harness.target.settings import Settings
 from nemesis import NEMESES
-from targets.broker_target.target import TARGET
+from targets import DEFAULT_TARGET
 
 _SETTINGS: Final = "settings "
 
@@ -70,7 +71,7 @@ def _without_defaults(scenario: Scenario) -> Iterator[str]:
 def _outcomes(scenario: Scenario, subject: Subject) -> Mapping[str, Sequence[str]]:
     """Return outcome -> the variants that have it: first that of the subject, then in the order of protocols."""
     found: dict[str, list[str]] = {}
-    ladder = [Variant(protocol=name) for name in TARGET.protocols()]
+    ladder = [Variant(protocol=name) for name in target(DEFAULT_TARGET).protocols()]
     for variant in dict.fromkeys((subject.variant, *ladder)):
         result, ops = subject.run(scenario, variant)
         expectation = _expectation(result)

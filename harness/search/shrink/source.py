@@ -13,13 +13,14 @@ from harness import limits
 from harness.events import Setup
 from harness.input_file import open_file
 from harness.model import HistoryError, Op, UsageError
-from harness.run.spec import ALIKE, BROKER
+from harness.run.spec import ALIKE
 from harness.run.store import Run
 from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
+from harness.target.found import target
 from nemesis import NEMESES
-from targets.broker_target.target import TARGET
+from targets import DEFAULT_TARGET
 
 HISTORY: Final = "history.jsonl"
 PROTOCOL: Final = "kip380"
@@ -66,33 +67,34 @@ def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], see
         scenario = _schedule_of(setup, str(history))
     else:
         scenario = read_scenario(path)
-    if setup is not None and setup.target != BROKER and protocol is None:
+    if setup is not None and setup.target != DEFAULT_TARGET and protocol is None:
         raise UsageError(
-            f"{path}: a run of {setup.target}; expected one of {BROKER}, which the simulator runs; name the "
-            "protocol of ours to shrink it on (--protocol)"
+            f"{path}: a run of {setup.target}; expected one of {DEFAULT_TARGET}, which the simulator runs; name "
+            "the protocol of ours to shrink it on (--protocol)"
         )
     seed = seed if seed is not None else setup.seed if setup else None
     if seed is None:
         raise UsageError(f"{path}: no history beside it says its seed; expected the option --seed")
     named, values = _rules(protocol, rules, setup)
     return Source(
-        scenario=scenario.under(Variant(protocol=named).names(TARGET.traits(named, ()))),
+        scenario=scenario.under(Variant(protocol=named).names(target(DEFAULT_TARGET).traits(named, ()))),
         folder=path if os.path.isdir(path) else path.parent,
         protocol=named,
         rules=values,
         seed=seed,
-        alike=setup is not None and (setup.target != BROKER or ALIKE in (setup.again or "").split()),
+        alike=setup is not None and (setup.target != DEFAULT_TARGET or ALIKE in (setup.again or "").split()),
     )
 
 
 def _rules(protocol: str | None, rules: tuple[str, ...], setup: Setup | None) -> tuple[str, Mapping[str, str]]:
     """Return the protocol, and the value of each rule."""
+    ours = target(DEFAULT_TARGET)
     if protocol is None and setup is not None:
-        own = TARGET.rules(setup.protocol, ())
+        own = ours.rules(setup.protocol, ())
         changed = [f"{name}={value}" for name, value in setup.rules.items() if own.get(name) != value]
-        return setup.protocol, TARGET.rules(setup.protocol, [*changed, *rules])
+        return setup.protocol, ours.rules(setup.protocol, [*changed, *rules])
     variant = Variant.parse(protocol or PROTOCOL, "option --protocol")
-    return variant.protocol, TARGET.rules(variant.protocol, [*variant.changes, *rules])
+    return variant.protocol, ours.rules(variant.protocol, [*variant.changes, *rules])
 
 
 def _history_of(path: Path) -> Path | None:

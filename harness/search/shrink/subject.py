@@ -15,16 +15,16 @@ from harness.model import Op, UsageError, Verdict
 from harness.random_schedule.profile import ALL
 from harness.run.player import Player
 from harness.run.result import RunResult
-from harness.run.spec import BROKER, RunSpec
+from harness.run.spec import RunSpec
 from harness.scenario.expectation import NONE
 from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM, draw_run, is_written
+from harness.search.random_runs import draw_run, is_written
 from harness.search.shrink.signature import Outcome, Signature, outcome_of
 from harness.search.simulated import play_in_memory, sim_player
-from harness.target.target import Target
+from harness.target.found import target
 from nemesis import NEMESES
-from targets.broker_target.target import TARGET
+from targets import DEFAULT_TARGET, VIRTUAL_HOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Subject:
     @staticmethod
     def of(protocol: str, rules: Mapping[str, str], *, seed: int, name: str, alike: bool = False) -> Subject:
         """Return the subject with these rules; those that are the protocol's own do not count as changed."""
-        own = TARGET.rules(protocol, ())
+        own = target(DEFAULT_TARGET).rules(protocol, ())
         changes = tuple(sorted(f"{rule}={value}" for rule, value in rules.items() if own.get(rule) != value))
         variant = Variant(protocol=protocol, changes=changes)
         return Subject(variant=variant, seed=seed, name=name, alike=alike)
@@ -65,7 +65,7 @@ class Subject:
         That is the protocol without the changes of the variant, or else the newest protocol. If it is unknown
         under both, as a written scenario whose steps are for one protocol, it must at least show nothing there.
         """
-        newest = Variant(protocol=list(TARGET.protocols())[-1])
+        newest = Variant(protocol=list(target(DEFAULT_TARGET).protocols())[-1])
         others = dict.fromkeys((Variant(protocol=self.variant.protocol), newest))
         found = {each: self._verdict(scenario, each) for each in others if each != self.variant}
         for accepted in (Verdict.PERMITTED, Verdict.UNKNOWN):
@@ -83,11 +83,11 @@ class Subject:
         written = is_written(scenario)
         scenario = replace(scenario, name=self.name, expectations={str(variant): NONE} if written else {})
         return RunSpec(
-            target=BROKER,
-            host=SIM,
+            target=DEFAULT_TARGET,
+            host=VIRTUAL_HOST,
             variant=variant,
-            rules=TARGET.rules(variant.protocol, variant.changes),
-            traits=TARGET.traits(variant.protocol, variant.changes),
+            rules=target(DEFAULT_TARGET).rules(variant.protocol, variant.changes),
+            traits=target(DEFAULT_TARGET).traits(variant.protocol, variant.changes),
             scenario=scenario,
             draw=draw_run(scenario, self.seed),
             nemeses=() if written else (ALL,),
@@ -113,8 +113,7 @@ class Subject:
 
 @cache
 def _player() -> Player:
-    target: Target = TARGET
-    return sim_player(target)
+    return sim_player(target(DEFAULT_TARGET))
 
 
 # --- other processes -------------------------------------------------------------------------------------------

@@ -11,13 +11,14 @@ from harness.model import Kind, Verdict
 from harness.scenario.file import Scenario, parse
 from harness.scenario.text import text_of
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM, RandomRuns, is_written
+from harness.search.random_runs import RandomRuns, is_written
 from harness.search.shrink.minimal import Ended
 from harness.search.shrink.shrink import Bounds, NotShownError, Shrunk, shrink
 from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
+from targets import VIRTUAL_HOST as SIM
 from tests.kept import exhaustive, keep
 
 OUTPUT = Path("shrunk.txt")

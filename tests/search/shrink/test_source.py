@@ -11,9 +11,10 @@ import pytest
 from harness.model import UsageError
 from harness.run.store import Run, SuiteDir
 from harness.scenario.text import text_of
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.shrink.source import Source, read_source
 from harness.search.simulated import sim_player
+from targets import VIRTUAL_HOST as SIM
 
 VARIANT, CHANGE, SEED = "kip320", "fence_fetch=no", 3
 

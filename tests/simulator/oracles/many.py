@@ -7,8 +7,9 @@ from random import Random
 
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
+from targets import VIRTUAL_HOST as SIM
 
 
 def with_clients(scenario: Scenario, seed: int, *, partitions: int = 4) -> Scenario:

@@ -8,8 +8,9 @@ import pytest
 
 from harness.model import ORACLES, Kind, Verdict
 from harness.run.result import RunResult
-from harness.search.random_runs import SIM, RandomRuns
+from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
+from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import fetches
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Replica

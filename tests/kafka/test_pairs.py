@@ -13,21 +13,20 @@ from rich.console import Console
 from harness.cli.suites import scenario_files
 from harness.launch import Address
 from harness.model import PreconditionError
-from harness.registry import load
 from harness.run.spec import RunSpec
 from harness.scenario.file import parse
 from harness.suite.options import Options
-from harness.suite.releases import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
 from harness.suite.scenario_files import read_scenario
+from harness.target.found import target as target_of
 from harness.target.target import Target
 from nemesis import NEMESES
-from targets import TARGETS
 from targets.kafka import archive
 from targets.kafka.releases import entries
+from targets.kafka_commands.pairs import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
 from tests.report.samples import sample_result
 
 UPGRADE = "upgrade-releases"
-BOTH: Mapping[str, Target] = {name: load("target", TARGETS, name, "TARGET") for name in ("kafka", "broker")}
+BOTH: Mapping[str, Target] = {name: target_of(name) for name in ("kafka", "broker")}
 OPTIONS = Options(host="local", seed=1, results=Path("results"))
 TEXT = """
 title T

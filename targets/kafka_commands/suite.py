@@ -11,22 +11,22 @@ from functools import partial
 
 from harness.cli.suites import scenario_files
 from harness.hosts import HOSTS
-from harness.registry import load, pick
+from harness.registry import pick
 from harness.report.conformance import render_conformance
 from harness.report.console import console as make_console
-from harness.run.spec import BROKER
 from harness.scenario.file import Scenario
 from harness.suite.environments import require_clients
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options, configure_options
-from harness.suite.releases import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import read_scenario
 from harness.suite.spark_worker import spark_worker
-from targets import TARGETS
+from harness.target.found import target as target_of
+from targets import DEFAULT_TARGET
 from targets.kafka.fetch import PlainSource, default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import entries
+from targets.kafka_commands.pairs import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = [
         pick("release of Apache Kafka", entries(), name) for name in dict.fromkeys(arguments.release or entries())
     ]
-    targets = {name: load("target", TARGETS, name, "TARGET") for name in (KAFKA, BROKER)}
+    targets = {name: target_of(name) for name in (KAFKA, DEFAULT_TARGET)}
     pairs = pairs_of(_scenarios(arguments), chosen, targets, options)
     require_clients(once(one.theirs for one in pairs))
     make_host = partial(pick("host", HOSTS, options.host), ports=options.ports, machines=options.machines)
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     runner = SuiteRunner.begin("test-kafka", options, about, console)
     with spark_worker(runner.java.home) as spark:
         play_pairs(runner, make_host, targets, pairs)
-        suite, report = runner.conclude(spark, f"{KAFKA}, {BROKER}")
+        suite, report = runner.conclude(spark, f"{KAFKA}, {DEFAULT_TARGET}")
     render_conformance(suite, compared(pairs, suite.results), console)
     runner.say(f"report: {report or 'none'}")
     return of_suite(suite.results, runner.problems)

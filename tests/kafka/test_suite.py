@@ -6,17 +6,17 @@ import argparse
 
 import pytest
 
-from harness.cli import kafka_suite
 from harness.cli.main import main
 from harness.cli.suites import scenario_files
 from harness.model import EXIT_CODES
-from harness.suite.releases import PATTERNS
+from targets.kafka_commands import suite
+from targets.kafka_commands.pairs import PATTERNS
 
 
 def scenarios(*words: str) -> list[str]:
     parser = argparse.ArgumentParser()
-    kafka_suite.configure(parser)
-    return [scenario.name for scenario in kafka_suite._scenarios(parser.parse_args(words))]
+    suite.configure(parser)
+    return [scenario.name for scenario in suite._scenarios(parser.parse_args(words))]
 
 
 def test_scenarios_that_both_can_play_are_played_and_any_other_that_is_asked_for() -> None:

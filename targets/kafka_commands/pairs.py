@@ -7,7 +7,7 @@ A release has the expectation of that protocol, or its own expectation in the sc
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.environment.real import RealEnvironment
@@ -17,7 +17,7 @@ from harness.model import FencepostError, PreconditionError, UsageError
 from harness.report.conformance import Pair
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
-from harness.run.spec import BROKER, RunSpec
+from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
 from harness.scenario.variant import Variant
 from harness.suite.environments import closing, open_environment, require_abilities
@@ -25,6 +25,7 @@ from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.target.target import Target
 from nemesis import NEMESES
+from targets import DEFAULT_TARGET
 from targets.kafka import archive
 from targets.kafka.properties import settings_of
 from targets.kafka.releases import Entry
@@ -73,7 +74,8 @@ def pairs_of(
     for scenario in scenarios:
         for entry in chosen:
             theirs = _spec(scenario, targets[KAFKA], entry.name, options, make="test-kafka")
-            ours = _spec(scenario, targets[BROKER], entry.models, options, make="scenarios")
+            theirs = replace(theirs, version_option="--release")
+            ours = _spec(scenario, targets[DEFAULT_TARGET], entry.models, options, make="scenarios")
             why = why_not(scenario, entry, theirs)
             found.append(
                 ReleasePair(
@@ -117,7 +119,7 @@ def play_pairs(
     runner: SuiteRunner, make_host: MakeHost, targets: Mapping[str, Target], pairs: Sequence[ReleasePair]
 ) -> None:
     """Play the runs on releases, then those on our broker, in environments that share one ZooKeeper."""
-    specs = {KAFKA: once(one.theirs for one in pairs), BROKER: once(one.ours for one in pairs)}
+    specs = {KAFKA: once(one.theirs for one in pairs), DEFAULT_TARGET: once(one.ours for one in pairs)}
     options = runner.options
     theirs = RealEnvironment(
         options.host, make_host=make_host, target=targets[KAFKA], power_tier=options.power_tier
@@ -129,12 +131,12 @@ def play_pairs(
         ours = RealEnvironment(
             options.host,
             make_host=make_host,
-            target=targets[BROKER],
+            target=targets[DEFAULT_TARGET],
             power_tier=options.power_tier,
             zookeeper=theirs.zookeeper,
         )
         archive_classes(runner, make_host, theirs.zookeeper, specs[KAFKA])
-        for name, environment in ((KAFKA, theirs), (BROKER, ours)):
+        for name, environment in ((KAFKA, theirs), (DEFAULT_TARGET, ours)):
             if specs[name]:
                 runner.play_in(environment, specs[name])
 

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "releases",
         metavar="RELEASE",
         nargs="*",
-        help="the releases, such as 3.9.1 (default of list: all)",
+        help="the releases, or variants of them, such as 3.9.1 (default of list: all)",
     )
     parser.add_argument(
         "--repository",
@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
         UsageError: there is no such release, or its jars cannot be fetched; exit code 2.
     """
     console = make_console(highlight=False, soft_wrap=True, markup=False)
-    wanted = [release_of(name) for name in dict.fromkeys(args.releases)]
+    named = (entries()[name].release if name in entries() else release_of(name) for name in args.releases)
+    wanted = list({release.name: release for release in named}.values())
     if args.what == "list":
         console.print(f"{'target':20} {'models':14} what", style="bold")
         for line in _lines(wanted or list(releases().values())):

@@ -1,0 +1,65 @@
+"""
+Commands that a target's folder registers, in its module `commands`; it is read without the target itself.
+
+The module has `COMMANDS`, the commands that this system alone has, by name. Where one of them does for this target
+what `fencepost test` or `fencepost fetch` does for all, the module says so with `TEST` or `FETCH`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from harness.model import UsageError
+from harness.target.found import Found, found
+
+MODULE = "commands"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command: its module, with configure(parser) and run(arguments) -> exit code, and one line of help."""
+
+    module: str
+    help: str
+
+    def load(self) -> ModuleType:
+        """Import its module."""
+        return import_module(self.module)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spelled:
+    """
+    A command of the target's own that stands for a general one.
+
+    Attributes:
+        words: the command's name, with the words that come first.
+        version: the option before each version; "" if versions are words of their own.
+    """
+
+    words: tuple[str, ...]
+    version: str = ""
+
+    def of(self, versions: Sequence[str]) -> list[str]:
+        """Return the words for these versions; () for all."""
+        return [*self.words, *(word for each in versions for word in filter(None, (self.version, each)))]
+
+
+def registered() -> Mapping[str, Command]:
+    """Return the commands of all targets; those of a module that does not import are missing."""
+    commands: dict[str, Command] = {}
+    for each in found().values():
+        try:
+            commands |= getattr(each.module_of(MODULE), "COMMANDS", {})
+        except UsageError:
+            continue  # `fencepost targets` says why
+    return commands
+
+
+def spelled(one: Found, general: str) -> Spelled | None:
+    """Return what stands for a general command, TEST or FETCH, of this target; None if nothing does."""
+    own: Spelled | None = getattr(one.module_of(MODULE), general, None)
+    return own

@@ -1,0 +1,1 @@
+"""The commands that our broker alone has; targets/broker_target/commands.py registers them."""

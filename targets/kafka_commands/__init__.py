@@ -1,0 +1,1 @@
+"""The commands that Apache Kafka alone has; targets/kafka/commands.py registers them."""
