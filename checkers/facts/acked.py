@@ -70,8 +70,8 @@ class Promise:
         committed: the high watermark that passed it first, the writer's or a later leader's, None if none was
             reported.
         isrs: every ISR that whoever promised it had between the commit and the acknowledgement, whichever was
-            recorded first; the last one in ZooKeeper, if that leader did not report its own. An acknowledgement is
-            the writer's promise, a commit without one that of the leader that committed.
+            recorded first; the last one in the metadata, if that leader did not report its own. An acknowledgement
+            is the writer's promise, a commit without one that of the leader that committed.
     """
 
     index: int
@@ -254,15 +254,15 @@ def _committed(given: Given) -> Iterator[str]:
 
 
 def _stood(given: Given) -> Iterator[str]:
-    """The ISR was ZooKeeper's, not only the leader's own; a watch may have missed a state between two others."""
+    """The ISR stood in the metadata, not only at the leader; a watch may have missed a state between two."""
     known = _isrs_without_gap(given.ops)
     if known and not any(frozenset(isr) in known for isr in given.promise.isrs):
-        yield f"the ISR ({' '.join(given.promise.isr)}) never stood in ZooKeeper"
+        yield f"the ISR ({' '.join(given.promise.isr)}) never stood in the metadata"
 
 
 @fact
 def _isrs_without_gap(ops: Sequence[Op]) -> frozenset[frozenset[str]]:
-    """Return every ISR that stood in ZooKeeper, none if one may have been missed."""
+    """Return every ISR that stood in the metadata, none if one may have been missed."""
     states = isr_states(ops)
     if not all(each.follows for each in states[1:]):
         return frozenset()
@@ -289,7 +289,7 @@ def _copied(given: Given) -> Iterator[str]:
 PROMISES: Final[dict[str, Callable[[Given], Iterator[str]]]] = {
     "the ISR was not below min ISR": _large_enough,
     "the leader committed the record": _committed,
-    "the ISR stood in ZooKeeper": _stood,
+    "the ISR stood in the metadata": _stood,
     "every member of the ISR had it": _copied,
 }
 

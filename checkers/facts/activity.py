@@ -114,7 +114,7 @@ class Counts:
     Attributes:
         asked: the number of faults that were requested, by kind.
         bit: the number of faults that took effect, by kind.
-        epochs: the leader epochs that were in ZooKeeper.
+        epochs: the leader epochs that were in the metadata.
         acked: the number of the schedule's records that were acknowledged with acks=all.
         skipped: the number of steps that were not applicable.
         coverage: what the simulator counted of its cores.
@@ -124,7 +124,7 @@ class Counts:
         bytes_sent: the bytes of their values.
         replicas_moved: the number of replicas that left their partition.
         created: how often each topic was created by a client that was told so: again only after a deletion.
-        begun: how often ZooKeeper showed the first state of each topic: also of those that no client was told of.
+        begun: how often the metadata showed the first state of each topic: also of one that no client was told of.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -211,7 +211,7 @@ class Counts:
     def _add_link(self, f: str, event: OfLink) -> None:
         if f in _BITES.values():
             rule = _Rule.of(f, event)
-            # The rules that cut a zombie off from ZooKeeper are counted as the zombie.
+            # The rules that cut a zombie off from the metadata are counted as the zombie.
             if _METADATA not in rule.link:
                 self._standing.append(rule)
                 self.asked[rule.name] += 1

@@ -1,7 +1,7 @@
 """
-Which nodes an acknowledgement with acks=all speaks for, by ZooKeeper and the fabric: those surely in the ISR.
+Which nodes an acknowledgement with acks=all speaks for, by the metadata and the fabric: those surely in the ISR.
 
-ZooKeeper's watch may be late, so a node counts if it was in every state from before the request until after the
+The metadata's watch may be late, so a node counts if it was in every state from before the request until after the
 answer. A follower also counts, with its leader, if it was seen to fetch the record's offset in between.
 """
 

@@ -19,13 +19,13 @@ from harness.model import Op, Source, events_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takeover:
     """
-    One broker that became leader, as the broker reported it; as ZooKeeper shows it if brokers emit no events.
+    One broker that became leader, as the broker reported it; as the metadata shows it if brokers emit no events.
 
     Attributes:
         incarnation: the number of the node's process, counted from its first start.
         log_end: the log end offset at that time, None if not reported.
         resumed: the broker leads the epoch again after a restart.
-        elected: the index of the op that made it leader: ZooKeeper's if it precedes the broker's own.
+        elected: the index of the op that made it leader: the metadata's if it precedes the broker's own.
         op: the op that reports the new leader.
         unclean_in: the epoch of the unclean election that made its ISR: its own, or that of a leader before it
             that never led; -1 if none did.
@@ -45,7 +45,7 @@ class Takeover:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Election:
     """
-    A new (leader, epoch) in ZooKeeper.
+    A new (leader, epoch) in the metadata.
 
     Attributes:
         outside: True if the leader was not in the ISR before, and no state in between can have been missed where
@@ -63,12 +63,12 @@ def takeovers(ops: Sequence[Op]) -> list[Takeover]:
     """Return every time that a broker became leader, in index order."""
     seen = elections(ops)
     led = _reported_by_brokers(ops, seen)
-    return led or [_by_zookeeper(election) for election in seen]
+    return led or [_by_metadata(election) for election in seen]
 
 
 @fact
 def elections(ops: Sequence[Op]) -> list[Election]:
-    """Return every (leader, epoch) that was seen in ZooKeeper, once each, in index order."""
+    """Return every (leader, epoch) that was seen in the metadata, once each, in index order."""
     found: dict[tuple[str, int], Election] = {}
     before: MetadataState | None = None
     controllers_report = any(True for _ in events_of(ops, Elected))
@@ -137,7 +137,7 @@ def _unclean(ops: Sequence[Op]) -> set[tuple[str, int]]:
 def _takeover(
     op: Op, led: Leader, key: tuple[str, int, int], election: Election | None, *, again: bool
 ) -> Takeover:
-    # ZooKeeper's op is the election only the first time: a returning leader leads without a new election.
+    # The metadata's op is the election only the first time: a returning leader leads without a new election.
     before = election is not None and election.op.index < op.index and not again
     return Takeover(
         node=key[0],
@@ -151,7 +151,7 @@ def _takeover(
     )
 
 
-def _by_zookeeper(election: Election) -> Takeover:
+def _by_metadata(election: Election) -> Takeover:
     return Takeover(
         node=election.node,
         epoch=election.epoch,

@@ -1,4 +1,4 @@
-"""The ISR in ZooKeeper over time: who was in it when, who joined it, and whether a state may have been missed."""
+"""The ISR in the metadata over time: who was in it when, who joined it, and whether a state may be missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.model import Op, events_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrState:
     """
-    One state of the partition in ZooKeeper.
+    One state of the partition in the metadata.
 
     Attributes:
         isr: the names of its members.
@@ -38,7 +38,7 @@ _index_of: Final = attrgetter("op.index")
 
 @fact
 def isr_states(ops: Sequence[Op]) -> list[IsrState]:
-    """Return every state that was seen in ZooKeeper, in index order."""
+    """Return every state that was seen in the metadata, in index order."""
     return list(_states(ops))
 
 
@@ -60,7 +60,7 @@ def _states(ops: Sequence[Op]) -> Iterator[IsrState]:
 
 
 def isr_at(ops: Sequence[Op], index: int) -> tuple[str, ...]:
-    """Return the ISR that was last seen in ZooKeeper before that op; the replicas if none was seen."""
+    """Return the ISR that was last seen in the metadata before that op; the replicas if none was seen."""
     states, setup = isr_states(ops), setup_of(ops)
     before = bisect_left(states, index, key=_index_of)
     return states[before - 1].isr if before else (setup.replicas if setup else ())
@@ -68,9 +68,9 @@ def isr_at(ops: Sequence[Op], index: int) -> tuple[str, ...]:
 
 def isr_of_command(ops: Sequence[Op], op: Op) -> tuple[str, ...]:
     """
-    Return the ISR in ZooKeeper when a broker obeyed a command: its leader or follower event.
+    Return the ISR in the metadata when a broker obeyed a command: its leader or follower event.
 
-    The watch that records ZooKeeper's state may be later than the broker. So a state of the command's epoch
+    The watch that records the metadata's state may be later than the broker. So a state of the command's epoch
     counts, even if it was recorded after the broker's event.
     """
     event = op.event

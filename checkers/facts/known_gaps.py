@@ -1,5 +1,5 @@
 """
-Losses that Kafka does not promise to prevent while it keeps its state in ZooKeeper: its known gaps, by name.
+Losses that Kafka to 3.9 does not promise to prevent: its known gaps, by name.
 
 A gap is recognised by what happened, not by the loss itself: a loss that no gap explains stays a loss. In both
 gaps a leader lost the record in a power loss, restarted, and was elected without it.
@@ -46,7 +46,7 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
     That is the case if it never left the ISR and a new controller took office after the power loss, or just before
     it and still read who is registered; or if the write that added it to the ISR was still in flight when it lost
     power; or if it had come back from another absence just before, and no controller had read so. Kafka leaves
-    these gaps open while it keeps its state in ZooKeeper (KIP-903, KIP-966).
+    these gaps open while it keeps its state in the metadata (KIP-903, KIP-966).
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -143,8 +143,8 @@ def joined_before_return(ops: Sequence[Op], node: str, joined: Op, offset: int |
         ops: the ops of one partition and the global ones.
         node: the replica.
         joined: the state in which it is in the ISR.
-        offset: of a record that it has lost. If what the leader asks of ZooKeeper is late, a fetch since that is
-            not beyond that record has not let it in.
+        offset: of a record that it has lost. If what the leader asks of the metadata is late, a fetch since that
+            is not beyond that record has not let it in.
     """
     return fetched_since_return(ops, node, joined) <= (-1 if offset is None else offset)
 
@@ -155,7 +155,7 @@ def fetched_since_return(ops: Sequence[Op], node: str, joined: Op) -> int:
 
     Returns:
         -1 if the write was in flight when power went; a number above every offset if it need not have been. If
-        what the leader asks of ZooKeeper is late, the furthest fetch: of a record there or beyond, it was.
+        what the leader asks of the metadata is late, the furthest fetch: of a record there or beyond, it was.
     """
     away = [each for each in outages(ops) if each.node == node and each.power_lost and each.begun < joined.index]
     if not away:
@@ -236,7 +236,7 @@ def returned_with_all(ops: Sequence[Op], node: str, outage: Outage) -> bool:
     It saw all of them return, or gone, at once. Then it writes that there is no leader and leaves the ISR as it
     is, since its last members are never removed, and the replica is among those that may lead next.
 
-    Source:  KIP-966, whose ISR of ZooKeeper mode keeps the last replicas, whatever they lost.
+    Source:  KIP-966, before which the ISR keeps the last replicas, whatever they lost.
     """
     back = _back(ops, outage)
     decided = next((state for state in isr_states(ops) if state.op.index >= back), None)
@@ -257,7 +257,7 @@ def _decided(ops: Sequence[Op], node: str, since: int, incarnation: int | None) 
     Return the index of the first state by a controller that had seen a node's registration, if known.
 
     A controller may report its decision before the broker does that it is registered. And it reports none that it
-    has written when it hears that it is deposed: such a state counts once ZooKeeper has shown the registration.
+    has written when it hears that it is deposed: such a state counts once the metadata has shown the registration.
     """
     decisions = (elected for op, elected in events_of(ops, Elected) if op.index > since)
     seen = (elected.epoch for elected in decisions if any(each == incarnation for _, each in elected.saw or ()))

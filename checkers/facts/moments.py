@@ -1,8 +1,8 @@
 """
-What each process has said of its replica, event by event, and what ZooKeeper's states say of epochs.
+What each process has said of its replica, event by event, and what the metadata's states say of epochs.
 
-The order of one process's events is exact, also in real runs. The events of different processes, and ZooKeeper's
-watch, race to the collector: compare them by epochs and versions, or with the margin of `margin_ns`.
+The order of one process's events is exact, also in real runs. The events of different processes, and those of the
+metadata, race to the collector: compare them by epochs and versions, or with the margin of `margin_ns`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from harness.target.traits import Seen
 # How far apart events of different processes may be recorded, against their true order, on real machines.
 _RACE_NS: Final = 500_000_000
 _LAST_NS: Final = 250_000_000
-# In the simulator, a trip to ZooKeeper and back takes no longer.
+# In the simulator, a trip to the metadata and back takes no longer.
 _UNDER_WAY_NS: Final = 100_000_000
 
 Said: TypeAlias = (
@@ -74,7 +74,7 @@ class Standing(NamedTuple):
         life: the number of the node's process, counted from its first start.
         role: `leader`, `follower` or "".
         epoch: the leader epoch that the process accepted last, -1 for none.
-        ready: the process has read ZooKeeper at its start.
+        ready: the process has read the metadata at its start.
     """
 
     life: int = 0
@@ -139,7 +139,7 @@ def standing_after(was: Standing, event: Said, names: dict[int, str]) -> Standin
         case Recovered(log_end_offset=end, high_watermark=high_watermark):
             return was._replace(end=end, high_watermark=high_watermark)
         case Awaiting(epoch=epoch):
-            # Before KIP-380 an old command can make a process leader before it reads ZooKeeper; it then goes on
+            # Before KIP-380 an old command can make a process leader before it reads the metadata; it then goes on
             # to lead in the epoch that it reads there, if that is its own.
             return was._replace(epoch=epoch) if was.role == "leader" else was
         case Started():
@@ -152,7 +152,7 @@ def standing_after(was: Standing, event: Said, names: dict[int, str]) -> Standin
 
 @fact
 def states(ops: Sequence[Op]) -> list[tuple[Op, MetadataState]]:
-    """Return the partition's states in ZooKeeper, in the order in which the watch saw them."""
+    """Return the partition's states in the metadata, in the order in which the watch saw them."""
     return list(events_of(ops, MetadataState))
 
 
@@ -199,7 +199,7 @@ def settled(ops: Sequence[Op], op: Op) -> bool:
 
 def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
     """
-    Return the proof that ZooKeeper never had an epoch, which that op names; () if it had it, or may have had it.
+    Return the proof that the metadata never had an epoch that the op names; () if it had it, or may have had it.
 
     A watch misses short-lived states: only two neighbouring versions show that nothing stood between. Where the
     metadata are polled, nothing else shows that an epoch will not be found after the last look, either.

@@ -210,7 +210,7 @@ def _joins(case: Case) -> Iterator[Breach]:
         if not case.promised < state.op.index < case.elected:
             continue
         for member in state.joined:
-            # Its append may reach the collector after the watch of ZooKeeper.
+            # Its append may reach the collector after the watch of the metadata.
             later = any(fate.begun.index > state.op.index for fate in case.fates.get(member, ()))
             if (
                 case.holds(member, state.op.index)

@@ -1,7 +1,7 @@
 """
 What is seen of replicas where brokers report nothing, in one order: faults, leaders, commands, fetches.
 
-ZooKeeper's watch may be late: a leader may lead for as long as the margin of `margin_ns` before it is recorded.
+The metadata's watch may be late: a leader may lead for as long as the margin of `margin_ns` before it is recorded.
 """
 
 from __future__ import annotations

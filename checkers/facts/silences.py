@@ -1,4 +1,4 @@
-"""When a rule of the fabric, or a fault of ZooKeeper, made late what nodes and ZooKeeper tell each other."""
+"""When a rule of the fabric, or a fault of the metadata, made late what nodes and the metadata tell each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METADATA_REQUEST: Final = "metadata-request"
 
 
 class Silence(NamedTuple):
-    """What a node, "*" for any, and ZooKeeper tell each other comes late, from an index on until a time."""
+    """What a node, "*" for any, and the metadata tell each other comes late, from an index on until a time."""
 
     node: str
     since: int
@@ -23,18 +23,18 @@ class Silence(NamedTuple):
 
 @fact
 def silences(ops: Sequence[Op]) -> list[Silence]:
-    """Return the times in which what a node and ZooKeeper tell each other was made late."""
+    """Return the times in which what a node and the metadata tell each other was made late."""
     return [*_by_rules(ops), *(Silence(node, begun, end.time_ns) for node, begun, end in _unheard(ops))]
 
 
 def unheard(ops: Sequence[Op], node: str, first: int, last: int) -> bool:
-    """Return True if a fault kept a node and ZooKeeper apart at some time between two indexes."""
+    """Return True if a fault kept a node and the metadata apart at some time between two indexes."""
     return any(each == node and begun < last and end.index > first for each, begun, end in _unheard(ops))
 
 
 @fact
 def _unheard(ops: Sequence[Op]) -> list[tuple[str, int, Op]]:
-    """Return (node, index of the fault's beginning, op of its end) for each fault of ZooKeeper."""
+    """Return (node, index of the fault's beginning, op of its end) for each fault of the metadata."""
     begun: dict[str, int] = {}
     found: list[tuple[str, int, Op]] = []
     for op, fault in events_of(ops, Injection):

@@ -132,6 +132,12 @@ def traits(ops: Sequence[Op]) -> Traits:
 
 
 @fact
+def noun(ops: Sequence[Op]) -> str:
+    """Return how sentences name what holds the metadata."""
+    return traits(ops).metadata
+
+
+@fact
 def setup_of(ops: Sequence[Op]) -> Setup | None:
     """
     Return the set-up of the ops' partition, with its own replicas; None if the history has none.
@@ -306,7 +312,7 @@ def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
 
 @fact
 def final_leader(ops: Sequence[Op]) -> Leadership | None:
-    """Return the last leader in ZooKeeper, else the leader of the newest epoch; None if neither is known."""
+    """Return the last leader in the metadata, else the leader of the newest epoch; None if neither is known."""
     states = list(events_of(ops, MetadataState))
     if states:
         op, state = states[-1]

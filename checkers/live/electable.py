@@ -142,7 +142,7 @@ class Electable:
 
     def state(self, op: Op, state: MetadataState, *, exact: bool) -> Gone | None:
         """
-        Follow a state in ZooKeeper; return what a new member of the ISR lacks of what was committed.
+        Follow a state in the metadata; return what a new member of the ISR lacks of what was committed.
 
         Args:
             op: the state's op.

@@ -16,12 +16,11 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.compacted import kept_of
 from checkers.facts.rot import rotten
-from checkers.facts.view import FinalLog, final_logs, key_of, rules_of, setup_of
+from checkers.facts.view import FinalLog, final_logs, key_of, rules_of, setup_of, traits
 from harness.events import Elected, Follower, Installed, Leader, MetadataState
 from harness.model import Anomaly, Kind, Op, events_of
 
 _OFF = ("no", "false")
-_FILE: Final = "leader-epoch-checkpoint"
 
 
 KINDS: Final = (
@@ -35,7 +34,7 @@ KINDS: Final = (
         "epoch_trim is up_to_start and the log no longer starts at 0",
         words="A replica's epoch checkpoint contradicts its log, or names an epoch that never was.",
         evidence="log: snapshot, batch; metadata: state; broker: elected, leader, follower",
-        unchecked="A state of ZooKeeper that the watch may have missed: then no epoch is called unknown.",
+        unchecked="A state of the metadata that the watch may have missed: then no epoch is called unknown.",
         source="KIP-101, steps 3 and 4.4; KAFKA-16541",
     ),
 )
@@ -67,7 +66,7 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     known = _known_epochs(ops)
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
-        if log.snapshot.epochs is None and rotten(ops, log.node, _FILE) is not None:
+        if log.snapshot.epochs is None and rotten(ops, log.node, traits(ops).epochs_file) is not None:
             continue  # a fault has changed a byte of the file, so that it cannot be read
         rules = rules_of(ops, log.node, log.index)
         has_epochs = rules.get("epochs") not in _OFF
@@ -149,7 +148,7 @@ def _strange(log: FinalLog, known: frozenset[int] | None) -> list[tuple[str, int
 
 
 def _known_epochs(ops: Sequence[Op]) -> frozenset[int] | None:
-    """Return every epoch that ZooKeeper, a broker or a batch had; None if one may have been missed."""
+    """Return every epoch that the metadata, a broker or a batch had; None if one may have been missed."""
     states = list(events_of(ops, MetadataState))
     elected = {decision.epoch for _, decision in events_of(ops, Elected)}
     whole = bool(states) and all(b.version == a.version + 1 for (_, a), (_, b) in pairwise(states))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.facts.moments import anomaly, margin_ns, never_stood, states_of_epoch
-from checkers.facts.view import at
+from checkers.facts.view import at, noun
 from harness.events import ControllerNamed, Delay, Double, Hold, Injection, Learned
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -16,7 +16,7 @@ _SHIFTS: Final = (Hold, Delay, Double)
 
 def foreign_commands(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """
-    Yield accepted commands of a node that ZooKeeper never named controller, or that a newer one had replaced.
+    Yield accepted commands of a node that the metadata never named controller, or that a newer one had replaced.
 
     A command that was under way when its controller was deposed is lawful until the broker hears from the new one.
     Held commands and paused nodes shift what the fabric sees, so runs with either are not judged by time.
@@ -37,7 +37,7 @@ def foreign_commands(ops: Sequence[Op]) -> Iterator[Anomaly]:
         while place + 1 < len(shown) and shown[place + 1][0].time_ns + margin <= op.time_ns:
             place += 1
         if sender not in ever:
-            text = f"{sender} commanded {node} at {at(op)} to accept epoch {command.epoch}, and ZooKeeper never "
+            text = f"{sender} commanded {node} at {at(op)} to accept epoch {command.epoch}, and {noun(ops)} never "
             text += f"named {sender} controller"
             proof = [op.index, shown[max(place, 0)][0].index]
             yield anomaly(ops, Kind.WRONG_CONTROLLER, text, proof, [sender], command.epoch)
@@ -56,7 +56,7 @@ def foreign_commands(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 
 def _unwritten(ops: Sequence[Op], given: Sequence[tuple[Op, Learned]]) -> Iterator[Anomaly]:
-    """Yield commands of an epoch that ZooKeeper never had, or had with another leader."""
+    """Yield commands of an epoch that the metadata never had, or had with another leader."""
     for op, command in given:
         said = (
             f"{command.link[0]} commanded {command.link[1]} at {at(op)} that {command.leader or 'nobody'} leads "
@@ -65,9 +65,9 @@ def _unwritten(ops: Sequence[Op], given: Sequence[tuple[Op, Learned]]) -> Iterat
         seen = states_of_epoch(ops).get(command.epoch, [])
         proof: tuple[int, ...] = ()
         if seen and seen[0][1].leader != command.leader:
-            proof, why = (seen[0][0].index,), f"ZooKeeper has {seen[0][1].leader or 'nobody'}"
+            proof, why = (seen[0][0].index,), f"{noun(ops)} has {seen[0][1].leader or 'nobody'}"
         elif not seen:
-            proof, why = never_stood(ops, command.epoch, op), "ZooKeeper never had that epoch"
+            proof, why = never_stood(ops, command.epoch, op), f"{noun(ops)} never had that epoch"
         if proof:
             nodes = [command.link[0]]
             yield anomaly(ops, Kind.WRONG_CONTROLLER, f"{said}; {why}", [op.index, *proof], nodes, command.epoch)

@@ -43,7 +43,7 @@ KINDS: Final = (
         evidence="broker: append, truncate, recovered, high-watermark, leader, follower; metadata: state; "
         "fabric: fetch, fetched, hold, held, release, delay, learned; client: produce; nemesis",
         unchecked="never; but where brokers emit no events, a cut that no fetch shows, or that a fault, a late "
-        "watch of ZooKeeper or a held fetch may explain, is not found.",
+        "watch of the metadata or a held fetch may explain, is not found.",
         source="hachikuji/kafka-specification, StrongIsr",
     ),
     Definition(
@@ -124,7 +124,7 @@ def _electable(ops: Sequence[Op], change: Change, commit: Commit) -> bool:
     """Return True if the node was in the ISR when it lost the records, after they were committed."""
     if change.op.index < commit.op.index:
         return False
-    # A truncation carries out a command, whose ISR the watch of ZooKeeper may show later.
+    # A truncation carries out a command, whose ISR the watch of the metadata may show later.
     obeyed = [
         op
         for kind in (Follower, Leader)
@@ -193,8 +193,8 @@ def _lacked(
         if leader.lacks((first, end, commit.origin)):
             continue
         missing = (first, end, commit.origin)
-        # On real machines brokers' events and the watch of ZooKeeper race, so the replay alone proves nothing; a
-        # fetch is recorded before it is passed on.
+        # On real machines brokers' events and the watch of the metadata race, so the replay alone proves nothing;
+        # a fetch is recorded before it is passed on.
         behind = last_fetch(ops, node, leading, state.op.index) <= first
         forked = is_forked(ops, leading, first, state.op.index)
         forked = forked or may_lack(ops, node, first, commit.origin, state.op.index)

@@ -1,5 +1,5 @@
 """
-Only the controller in office writes leaders to ZooKeeper, and each new office has a higher controller epoch.
+Only the controller in office writes leaders to the metadata, and each new office has a higher controller epoch.
 
 Every write of a controller checks /controller_epoch, under every protocol of this repository and in Apache Kafka
 from 1.1 on; a leader epoch that an older controller wrote above a newer controller's was not fenced.
@@ -15,7 +15,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly, margin_ns, never_stood, once, settled, states_of_epoch, whole
-from checkers.facts.view import at, names_of
+from checkers.facts.view import at, names_of, noun
 from checkers.rules.commands import foreign_commands
 from harness.events import ControllerNamed, ControllerOffice, Elected, Injection, Started
 from harness.model import Anomaly, Kind, Op, events_of
@@ -32,8 +32,8 @@ KINDS: Final = (
         "elected(e) and no state(e) where versions have no gap; or learned(n -> x) after an "
         "accepted learned(m -> x), m in office and n not since",
         words="A node that is not controller decided or commanded, two controllers had one epoch, a controller "
-        "epoch fell, or ZooKeeper and the controllers' own reports contradict each other.",
-        evidence="broker controller, elected, started; ZooKeeper's controller and state; fabric learned",
+        "epoch fell, or the metadata and the controllers' own reports contradict each other.",
+        evidence="broker controller, elected, started; the metadata's controller and state; fabric learned",
         unchecked="Nothing: a decision whose controller did not live to report it is passed over.",
         source="KAFKA-6082; Kafka Replication Design V3, D",
     ),
@@ -102,7 +102,7 @@ def replayed(ops: Sequence[Op]) -> tuple[list[Office], list[Decision], list[tupl
 
 
 def _offices(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield offices that share an epoch, whose epochs fall, or that ZooKeeper never showed."""
+    """Yield offices that share an epoch, whose epochs fall, or that the metadata never showed."""
     kind = Kind.WRONG_CONTROLLER
     offices, decisions, odd = replayed(ops)
     for op, text in odd:
@@ -129,13 +129,13 @@ def _offices(ops: Sequence[Op]) -> Iterator[Anomaly]:
         # A watch tells what is there when it is read: not an office that ended before that, in favour of a newer.
         if not any(other.epoch > office.epoch and other.node in named for other in offices):
             text = f"{office.node} decided as controller of epoch {office.epoch} from {at(office.op)} on, and "
-            text += "ZooKeeper never named it controller"
+            text += f"{noun(ops)} never named it controller"
             yield anomaly(ops, kind, text, [office.op.index, shown[-1][0].index], [office.node])
     yield from _order(ops, offices, shown)
 
 
 def _order(ops: Sequence[Op], offices: Sequence[Office], shown: Sequence[tuple[Op, str]]) -> Iterator[Anomaly]:
-    """Yield controller epochs that fall in ZooKeeper's order, if each office is seen in both."""
+    """Yield controller epochs that fall in the metadata's order, if each office is seen in both."""
     theirs: dict[str, list[Op]] = {}
     for op, node in shown:
         theirs.setdefault(node, []).append(op)
@@ -160,7 +160,7 @@ def _order(ops: Sequence[Op], offices: Sequence[Office], shown: Sequence[tuple[O
 
 
 def _decisions(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield decisions out of office, below a newer controller's, twice for one epoch, or against ZooKeeper."""
+    """Yield decisions out of office, below a newer controller's, twice for one epoch, or against the metadata."""
     kind, names = Kind.WRONG_CONTROLLER, names_of(ops)
     offices, decisions, _ = replayed(ops)
     by_epoch: dict[int, Decision] = {}
@@ -175,7 +175,7 @@ def _decisions(ops: Sequence[Op]) -> Iterator[Anomaly]:
             text = f"{said}, which {other.op.process} had elected at {at(other.op)}"
             yield anomaly(ops, kind, text, proof, [op.process, other.op.process], event.epoch)
         if proof_of := never_stood(ops, event.epoch, op):
-            text = f"{said}, and ZooKeeper never had that epoch"
+            text = f"{said}, and {noun(ops)} never had that epoch"
             yield anomaly(ops, kind, text, [op.index, *proof_of], [op.process], event.epoch)
         else:
             yield from _against_state(ops, decision, names, said)
@@ -192,9 +192,9 @@ def _against_state(ops: Sequence[Op], decision: Decision, names: dict[int, str],
     # The report may name the ISR that the new leader wrote meanwhile, so a gap in the versions may hide it.
     proof = [decision.op.index, seen[0][0].index]
     if seen[0][1].leader != leader:
-        text = f"{said} with leader {leader or 'none'}; ZooKeeper has {seen[0][1].leader or 'none'}"
+        text = f"{said} with leader {leader or 'none'}; {noun(ops)} has {seen[0][1].leader or 'none'}"
     elif whole(ops, event.epoch) and not any(isr == set(state.isr) for _, state in seen):
-        text = f"{said} with ISR {', '.join(sorted(isr))}; ZooKeeper has {', '.join(map(str, seen[0][1].isr))}"
+        text = f"{said} with ISR {', '.join(sorted(isr))}; {noun(ops)} has {', '.join(map(str, seen[0][1].isr))}"
     else:
         return
     yield anomaly(ops, Kind.WRONG_CONTROLLER, text, proof, [decision.op.process], event.epoch)
@@ -227,7 +227,7 @@ def _deposed(ops: Sequence[Op], offices: Sequence[Office], by_epoch: dict[int, D
 
 
 def _states(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield epochs in ZooKeeper that no controller reported, although the one in office lived to report."""
+    """Yield epochs in the metadata that no controller reported, although the one in office lived to report."""
     offices, decisions, _ = replayed(ops)
     made = {decision.event.epoch: decision for decision in decisions if decision.office is not None}
     order, reported = sorted(made), {decision.event.epoch for decision in decisions}
@@ -244,10 +244,8 @@ def _states(ops: Sequence[Op]) -> Iterator[Anomaly]:
         elif above is None and below is not None and _stays(ops, below, offices) and settled(ops, op):
             office = below.office
         if office is not None:
-            text = (
-                f"ZooKeeper has leader {state.leader or 'none'} in epoch {epoch} at {at(op)}, which no controller "
-            )
-            text += f"elected; {office.node} was in office, and reported all else"
+            text = f"{noun(ops)} has leader {state.leader or 'none'} in epoch {epoch} at {at(op)}, which no "
+            text += f"controller elected; {office.node} was in office, and reported all else"
             proof = [op.index, *(each.op.index for each in (below, above) if each is not None)]
             yield anomaly(ops, Kind.WRONG_CONTROLLER, text, proof, [office.node], epoch)
 

@@ -1,7 +1,7 @@
 """
-Each epoch has one leader, from the ISR, and epochs never fall: in ZooKeeper, in reports, and at each broker.
+Each epoch has one leader, from the ISR, and epochs never fall: in the metadata, in reports, and at each broker.
 
-ZooKeeper's versions order its states exactly; a broker's own events order what it accepted.
+The metadata's versions order its states exactly; a broker's own events order what it accepted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.moments import Moment, anomaly, moments, never_stood, once, states, states_of_epoch
-from checkers.facts.view import at, ever_assigned, names_of, setup_of
+from checkers.facts.view import at, ever_assigned, names_of, noun, setup_of
 from harness.events import Elected, Follower, Leader, MetadataState
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -28,7 +28,7 @@ KINDS: Final = (
         "leader(n, e) or follower(n, e) and no state(e) where versions have no gap",
         words="A leader is outside its ISR or no replica, was elected from outside the ISR although unclean "
         "election is off, or an epoch falls, has two leaders in what nodes say, or never stood in "
-        "ZooKeeper.",
+        "the metadata.",
         evidence="metadata: state; broker leader, follower, elected, started; the set-up",
         unchecked="Nothing: where the watch missed a state, only what its neighbours prove is reported.",
         source="Kafka Replication Design V3, A and C; KIP-106; KIP-380",
@@ -39,13 +39,13 @@ _KIND: Final = Kind.WRONG_LEADER
 
 def epochs(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find leaders that must not lead, and epochs that fall, have two leaders, or never stood in ZooKeeper.
+    Find leaders that must not lead, and epochs that fall, have two leaders, or never stood in the metadata.
 
     Args:
         ops: the ops of one partition and the global ones.
 
     Returns:
-        One anomaly for each state of ZooKeeper and each report.
+        One anomaly for each state of the metadata and each report.
 
     Source:  Kafka Replication Design V3, A and C; KIP-106 (unclean election); KIP-380 (stale commands).
     """
@@ -58,7 +58,7 @@ def _single(ops: Sequence[Op]) -> Iterator[Anomaly]:
     for op, state in states(ops):
         if state.leader is None:
             continue
-        said = f"{state.leader} leads epoch {state.epoch} in ZooKeeper at {at(op)}"
+        said = f"{state.leader} leads epoch {state.epoch} in {noun(ops)} at {at(op)}"
         if state.leader not in state.isr:
             text = f"{said}, and is not in the ISR ({', '.join(map(str, state.isr))})"
             yield anomaly(ops, _KIND, text, [op.index], [state.leader], state.epoch)
@@ -73,12 +73,12 @@ def _neighbours(ops: Sequence[Op]) -> Iterator[Anomaly]:
     clean = setup is not None and not setup.unclean
     first = next(iter(states(ops)), None)
     if first is not None and first[1].epoch > first[1].version:
-        text = f"epoch {first[1].epoch} at {at(first[0])} has version {first[1].version} in ZooKeeper, "
+        text = f"epoch {first[1].epoch} at {at(first[0])} has version {first[1].version} in {noun(ops)}, "
         yield anomaly(ops, _KIND, text + "fewer writes than epochs", [first[0].index], (), first[1].epoch)
     for (before, old), (op, new) in pairwise(states(ops)):
         complaint = _complaint(old, new, clean=clean)
         if complaint:
-            text = f"{complaint} (from {at(before)} to {at(op)} in ZooKeeper)"
+            text = f"{complaint} (from {at(before)} to {at(op)} in {noun(ops)})"
             nodes = [node for node in {old.leader, new.leader} if node is not None]
             yield anomaly(ops, _KIND, text, [before.index, op.index], nodes, new.epoch)
 
@@ -123,7 +123,7 @@ def _unclean(ops: Sequence[Op]) -> Iterator[Anomaly]:
 def _accepted(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield epochs that a broker accepts after a newer one, or in a second role."""
     setup = setup_of(ops)
-    # Without KIP-380 an old command can reach the next process before it has read ZooKeeper.
+    # Without KIP-380 an old command can reach the next process before it has read the metadata.
     fenced = setup is not None and setup.rules.get("fence_broker_epoch") == "yes"
     newest: dict[str, Moment] = {}
     for moment in moments(ops):
@@ -147,7 +147,7 @@ def _accepted(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 
 def _claims(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield epochs that a broker accepts and ZooKeeper never had, or for which it names another leader."""
+    """Yield epochs that a broker accepts and the metadata never had, or for which it names another leader."""
     names = names_of(ops)
     by_epoch = states_of_epoch(ops)
     led: dict[int, tuple[str, Op]] = {}
@@ -161,7 +161,7 @@ def _claims(ops: Sequence[Op]) -> Iterator[Anomaly]:
             continue  # most events: say nothing of them
         said = f"{op.process} {'follows' if follows else 'leads'} in epoch {event.epoch} from {at(op)} on"
         if proof := never_stood(ops, event.epoch, op):
-            text = f"{said}, and ZooKeeper never had that epoch"
+            text = f"{said}, and {noun(ops)} never had that epoch"
             yield anomaly(ops, _KIND, text, [op.index, *proof], [op.process], event.epoch)
             continue
         truth: str | None = seen[0][1].leader if seen else led[event.epoch][0] if event.epoch in led else ""

@@ -3,9 +3,10 @@ A topic that is deleted and created again under its name takes nothing of its pr
 
 So does a partition that an operator removes from its topic, and adds again.
 
-Only what clients were answered, ZooKeeper and the final logs count. A create or a delete without an answer leaves
-several possibilities, and all of them are lawful (checkers/facts/generations.py). Requests name topics, not ids: a
-produce may reach a broker that was not told yet of the new topic, and its record then goes with the old one.
+Only what clients were answered, the metadata and the final logs count. A create or a delete without an answer
+leaves several possibilities, and all of them are lawful (checkers/facts/generations.py). Requests name topics,
+not ids: a produce may reach a broker that was not told yet of the new topic, and its record then goes with the
+old one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The ISR: replicas alone, each with all that is committed, as ZooKeeper has it; never empty.
+The ISR: replicas alone, each with all that is committed, as the metadata has it; never empty.
 
 Members that lag for too long are in checkers/rules/lagging.py.
 """
@@ -25,7 +25,7 @@ from checkers.facts.moments import (
 )
 from checkers.facts.reach import epoch_starts, reach
 from checkers.facts.silences import unheard
-from checkers.facts.view import at, ever_assigned, names_of, setup_of
+from checkers.facts.view import at, ever_assigned, names_of, noun, setup_of
 from checkers.rules.lagging import lagging
 from harness.events import (
     Cut,
@@ -58,21 +58,21 @@ KINDS: Final = (
         "of n, which has led all the time without a fault of its own, m's log is shorter than n's end at t "
         "until t + 2 lag and more, and m stays",
         words="The ISR is empty, has a member that is no replica, that lacks what is committed, or that lagged "
-        "for too long; or what a leader says of its ISR never stood in ZooKeeper.",
+        "for too long; or what a leader says of its ISR never stood in the metadata.",
         evidence="metadata: state; broker elected, leader, isr, append, truncate, recovered; the set-up",
         unchecked="Nothing; lag is judged only where the set-up records what is allowed.",
         source="Kafka Replication Design V3, G; KAFKA-7128; KIP-16",
     ),
 )
 _KIND: Final = Kind.WRONG_ISR
-# How long after its write a leader may report it: ZooKeeper's answer is on its way, or waits in the process while
+# How long after its write a leader may report it: the answer to it is on its way, or waits in the process while
 # other work goes first. The simulator lets one wait for 60 ms, behind a way of 8 ms.
 _REPORT_NS: Final = 100_000_000
 
 
 def isr(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find ISRs that must not be, that never stood in ZooKeeper, or that have a member which lacks what is committed.
+    Find ISRs that must not be, that never stood in the metadata, or with a member that lacks what is committed.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -143,7 +143,7 @@ def _grown(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 
 def _written(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield ISR changes of a node that does not lead, or that never stood in ZooKeeper."""
+    """Yield ISR changes of a node that does not lead, or that never stood in the metadata."""
     names, by_version = names_of(ops), state_of_version(ops)
     for op, event, before, _ in moments(ops):
         if isinstance(event, Leader):
@@ -162,11 +162,11 @@ def _written(ops: Sequence[Op]) -> Iterator[Anomaly]:
             state = seen[1]
             theirs = sorted(map(str, state.isr))
             if (state.leader, state.epoch, theirs) != (op.process, event.epoch, members):
-                text = f"{said} with version {event.version}, where ZooKeeper has leader "
+                text = f"{said} with version {event.version}, where {noun(ops)} has leader "
                 text += f"{state.leader or 'none'}, epoch {state.epoch} and ISR {', '.join(theirs)}"
                 yield anomaly(ops, _KIND, text, [*proof, seen[0].index], nodes, event.epoch)
         elif by_version and event.version > max(by_version) and settled(ops, op):
-            text = f"{said} with version {event.version}, and ZooKeeper's versions end at {max(by_version)}"
+            text = f"{said} with version {event.version}, and {noun(ops)}'s versions end at {max(by_version)}"
             yield anomaly(ops, _KIND, text, [*proof, by_version[max(by_version)][0].index], nodes, event.epoch)
 
 
@@ -176,12 +176,12 @@ def _begun(ops: Sequence[Op], op: Op, event: Leader, names: dict[int, str]) -> I
     isr = {names.get(member, str(member)) for member in event.isr}
     if whole(ops, event.epoch) and not any(isr == {*state.isr} for _, state in seen):
         text = f"{op.process} leads epoch {event.epoch} from {at(op)} on with ISR {', '.join(sorted(isr))}; "
-        text += f"ZooKeeper has {', '.join(map(str, seen[0][1].isr))}"
+        text += f"{noun(ops)} has {', '.join(map(str, seen[0][1].isr))}"
         yield anomaly(ops, _KIND, text, [op.index, seen[0][0].index], [op.process], event.epoch)
 
 
 def _unreported(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield ISRs in ZooKeeper that the epoch's leader, who led on without a fault, did not report."""
+    """Yield ISRs in the metadata that the epoch's leader, who led on without a fault, did not report."""
     if not states(ops) or any(world.metadata_faults_bit for _, world in events_of(ops, World)):
         return
     said: dict[tuple[str, int], set[int]] = {}
@@ -208,13 +208,13 @@ def _unreported(ops: Sequence[Op]) -> Iterator[Anomaly]:
         for op, state in seen[1:]:
             late = op.index > healed if over is None else op.time_ns + _REPORT_NS + margin_ns(ops) >= over
             if not late and state.version not in said.get((leader, epoch), ()):
-                text = f"ZooKeeper has ISR {', '.join(map(str, state.isr))} in epoch {epoch} at {at(op)}, which "
+                text = f"{noun(ops)} has ISR {', '.join(map(str, state.isr))} in epoch {epoch} at {at(op)}, which "
                 text += f"its leader {leader} did not write"
                 yield anomaly(ops, _KIND, text, [begun.index, op.index], [leader], epoch)
 
 
 def _cut_off(ops: Sequence[Op], node: str, since: Op) -> bool:
-    """Return True if what the node and ZooKeeper tell each other was lost or late at some time since the op."""
+    """Return True if what the node and the metadata tell each other was lost or late at some time since the op."""
     if unheard(ops, node, since.index, ops[-1].index):
         return True
     undone = [(op.index, _rule_of(rule)) for kind in (Heal, Release) for op, rule in events_of(ops, kind)]
@@ -234,7 +234,7 @@ def _rule_of(rule: OfLink) -> tuple[object, ...]:
 
 
 def _unsaid(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield states in ZooKeeper between two ISR changes of one process and epoch that it did not report."""
+    """Yield states in the metadata between two ISR changes of one process and epoch that it did not report."""
     by_version = state_of_version(ops)
     last: dict[str, tuple[int, int, int, Op]] = {}
     for op, event, before, _ in moments(ops):
@@ -248,7 +248,7 @@ def _unsaid(ops: Sequence[Op]) -> Iterator[Anomaly]:
             for version in range(known[2] + 1, min(event.version, known[2] + 100)):
                 if version in by_version:
                     state = by_version[version]
-                    text = f"version {version} in ZooKeeper at {at(state[0])} lies between two ISRs that "
+                    text = f"version {version} in {noun(ops)} at {at(state[0])} lies between two ISRs that "
                     text += f"{op.process} wrote one after the other, and nobody wrote it"
                     proof = [known[3].index, state[0].index, op.index]
                     yield anomaly(ops, _KIND, text, proof, [op.process], event.epoch)

@@ -26,7 +26,7 @@ from harness.events import (
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 _NS_PER_MS: Final = 1_000_000
-# A leader checks every half lag, and then writes to ZooKeeper: the margin on top of twice the lag.
+# A leader checks every half lag, and then writes to the metadata: the margin on top of twice the lag.
 _SIMULATED_NS: Final = 100_000_000
 _REAL_NS: Final = 1_000_000_000
 _METADATA: Final = "metadata"
@@ -55,13 +55,13 @@ def lagging(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """
     Yield members that stay in the ISR although they have not reached a past log end for over twice the lag.
 
-    A leader that was hurt, or whose ZooKeeper was, proves nothing; nor does one whose clocks were wrong, or that
-    ZooKeeper has replaced.
+    A leader that was hurt, or whose metadata were, proves nothing; nor does one whose clocks were wrong, or that
+    the metadata have replaced.
 
     Source:  KIP-16: caught up means that it has fetched all that the leader had within replica.lag.time.max.ms.
     """
     setup = setup_of(ops)
-    if setup is None or setup.replica_lag_ms is None or not states(ops) or _zookeeper_hurt(ops):
+    if setup is None or setup.replica_lag_ms is None or not states(ops) or _metadata_hurt(ops):
         return
     allowed = 2 * setup.replica_lag_ms * _NS_PER_MS + (_REAL_NS if margin_ns(ops) else _SIMULATED_NS)
     hurt: dict[str, list[int]] = {}
@@ -122,7 +122,7 @@ def _late(  # noqa: PLR0917
         # It measures lag by its own clocks.
         if clock_was_wrong(ops, term.leader, behind.since.time_ns, now.time_ns):
             continue
-        # ZooKeeper names this leader and epoch, with the member, from then until now.
+        # The metadata names this leader and epoch, with the member, from then until now.
         if any(s.epoch > term.epoch for op, s in states(ops) if op.index < now.index):
             continue
         del term.behind[member]
@@ -135,8 +135,8 @@ def _late(  # noqa: PLR0917
         yield anomaly(ops, Kind.WRONG_ISR, text, proof, [member, term.leader], term.epoch)
 
 
-def _zookeeper_hurt(ops: Sequence[Op]) -> bool:
-    """Return True if a fault of ZooKeeper or of a link to it may have delayed a write."""
+def _metadata_hurt(ops: Sequence[Op]) -> bool:
+    """Return True if a fault of the metadata or of a link to it may have delayed a write."""
     if any(world.metadata_faults_bit for _, world in events_of(ops, World)):
         return True
     if any(nature_of(op).effect in ON_METADATA for op, _ in events_of(ops, Injection)):

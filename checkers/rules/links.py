@@ -1,5 +1,5 @@
 """
-What the fabric and ZooKeeper's watch recorded is possible: a frame is held only under a hold, a state is a change.
+What the fabric and the metadata's watch recorded is possible: frames are held only under a hold, states change.
 
 The fabric is one process, so that the order of its own ops is exact. An op of it that contradicts the ops
 before says that the history lacks one, or has one that never was. Steps and the schedule are narration: no rule
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
-from checkers.facts.view import at, ever_assigned, setup_of
+from checkers.facts.view import at, ever_assigned, noun, setup_of
 from harness.events import (
     Cut,
     Delay,
@@ -59,10 +59,10 @@ KINDS: Final = (
         kind=Kind.UNCHECKED,
         formula="held(frame) without hold(rule) in force that matches; likewise lost and cut, delayed and delay, "
         "doubled and double, release and hold; or a rule in force after healed; or a fetch between nodes that are "
-        "no replicas; or a state of ZooKeeper that equals the one before",
-        words="What the fabric or ZooKeeper's watch recorded contradicts what it recorded before, so the history "
-        "lacks an op, or has one that never was.",
-        evidence="every op of the fabric, the states in ZooKeeper",
+        "no replicas; or a state of the metadata that equals the one before",
+        words="What the fabric or the metadata's watch recorded contradicts what it recorded before, so the "
+        "history lacks an op, or has one that never was.",
+        evidence="every op of the fabric, the states in the metadata",
         unchecked="It is the finding itself.",
         source="Jepsen: a history must be possible before it is judged",
     ),
@@ -71,7 +71,7 @@ KINDS: Final = (
 
 def links(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find ops of the fabric and of ZooKeeper's watch that contradict those before them.
+    Find ops of the fabric and of the metadata's watch that contradict those before them.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -86,7 +86,7 @@ def links(ops: Sequence[Op]) -> list[Anomaly]:
     if setup is None:
         return []  # `unchecked` says so
     searches: tuple[Callable[[PartOps, Setup], Iterator[_Break]], ...]
-    searches = (_links, _frames, _zookeeper)
+    searches = (_links, _frames, _metadata)
     return [
         anomaly(ops, Kind.UNCHECKED, f"the history contradicts itself: {text}", proof)
         for search in searches
@@ -180,10 +180,10 @@ def _frames(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
         asked[said.link] = max(0, waiting + (1 if isinstance(said, EpochQuestion) else -1))
 
 
-def _zookeeper(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
-    """Yield states of ZooKeeper that are no change."""
+def _metadata(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
+    """Yield states of the metadata that are no change."""
     for f in ("state", "controller", "members"):
         for before, op in pairwise(ops.by_key.get((Source.METADATA, f), ())):
             if op.event == before.event:
-                text = f"ZooKeeper's {f} at {at(op)} is as it was before, and only changes are recorded"
+                text = f"{noun(ops)}'s {f} at {at(op)} is as it was before, and only changes are recorded"
                 yield text, (before.index, op.index)

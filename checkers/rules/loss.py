@@ -336,7 +336,7 @@ def _without_election(ops: Sequence[Op], loss: Loss) -> Loss:
 
 
 def _by_sightings(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeover) -> Loss:
-    """Judge by what clients, links, faults and ZooKeeper saw, and by final logs."""
+    """Judge by what clients, links, faults and the metadata saw, and by final logs."""
     broken = tuple(election_breaches(ops, takeover))
     if broken:
         return replace(loss, breaches=broken)

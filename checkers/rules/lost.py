@@ -74,7 +74,7 @@ KINDS: Final = (
         "then; or it was away, registered and lost its power before any controller read that; "
         "or the node that showed r had cut it, its loss of power undid that, and it was elected so",
         words="A promised record is gone, because a broker that lost it restarted before any controller saw it "
-        "go: a known gap of Kafka with its state in ZooKeeper.",
+        "go: a known gap of Kafka with its state in the metadata.",
         evidence=_EVIDENCE + "; broker: controller",
         unchecked=_UNCHECKED,
         source="KIP-903; KIP-966",
@@ -84,7 +84,7 @@ KINDS: Final = (
         formula="as permitted, but others had r: when a controller first decided about the losing leader's "
         "return, no other member of the ISR had r and a session",
         words="A promised record is gone, because the last member of the ISR lost it and restarted as the only "
-        "broker that may lead: a known gap of Kafka with its state in ZooKeeper.",
+        "broker that may lead: a known gap of Kafka with its state in the metadata.",
         evidence=_EVIDENCE + "; broker: registered, elected",
         unchecked=_UNCHECKED,
         source="KIP-966",

@@ -95,7 +95,7 @@ KINDS: Final = (
         formula="at a step: n commands or decides though it was told that its session lost the office; or "
         "state is written by neither the winner of the newest controller epoch nor the leader, "
         "who changes ISR alone; or a broker obeys a command of an older controller, registration or leader epoch, "
-        "or makes of ZooKeeper's answers what they do not say: of another session, in part, lost, or overtaken",
+        "or makes of the metadata's answers what they do not say: of another session, in part, lost, or overtaken",
         words="The simulator saw a change by who is not in office, or a broker that obeyed it.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",
@@ -116,7 +116,7 @@ KINDS: Final = (
         kind=Kind.ORACLE_REST,
         formula="at the end of a healed run: n takes itself for the controller and is not, or is and does not "
         "know it; or has decisions, commands or an ISR write left, or a timer that is overdue; or its role, epoch "
-        "or ISR is not ZooKeeper's; or its high watermark is not its log's end, or not in its checkpoint",
+        "or ISR is not the metadata's; or its high watermark is not its log's end, or not in its checkpoint",
         words="The simulator saw a broker that had forgotten something, although all was healed and at rest.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",
@@ -126,7 +126,7 @@ KINDS: Final = (
         kind=Kind.ORACLE_DUE,
         formula="after a step: a leader's ISR has changed, and all its members have more than its high watermark; "
         "or a request of a closed connection still waits; or a timer is due and was not fired, or is fired early; "
-        "or an ask to ZooKeeper is larger than its limit",
+        "or an ask to the metadata is larger than its limit",
         words="The simulator saw a step that did not do what it must do at once.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",

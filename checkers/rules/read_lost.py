@@ -21,7 +21,7 @@ KINDS: Final = (
         evidence="client: poll, produce; log; metadata: state; broker: append, truncate, recovered, "
         "leader, follower, high-watermark; nemesis; fabric: fetch, hold, held, release, delay, learned",
         unchecked="Where brokers emit no events, a record is promised to the ISR if the node that showed it was "
-        "the leader in ZooKeeper from before the poll until after its answer, or if nothing may have taken a "
+        "the leader in the metadata from before the poll until after its answer, or if nothing may have taken a "
         "record until then; if neither, and a fault may have taken records later, the loss is unchecked. The same "
         "if no broker reported the copy that was shown, or the client did not tell which node showed it, and no "
         "leader committed another record there.",

@@ -1,7 +1,7 @@
 """
-Registrations and controllers in ZooKeeper fit what brokers reported of them.
+Registrations and controllers in the metadata fit what brokers reported of them.
 
-ZooKeeper's watch misses what lasts for a moment only, and races with the brokers' reports; so a missing sight
+The metadata's watch misses what lasts for a moment only, and races with the brokers' reports; so a missing sight
 proves something only where what comes later needs it.
 """
 
@@ -15,7 +15,7 @@ from checkers.definition import Definition
 from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly, margin_ns, states
 from checkers.facts.outages import outages
-from checkers.facts.view import at, setup_of
+from checkers.facts.view import at, noun, setup_of
 from harness.effect import ON_METADATA, Effect, nature_of
 from harness.events import (
     ControllerNamed,
@@ -50,13 +50,13 @@ KINDS: Final = (
         kind=Kind.UNCHECKED,
         formula="registered(n, z) and an earlier registered(n, y) with z <= y; or registered(n, taken over) and "
         "none of n before; or elected(saw: (n, z)) and registered(m, z), m /= n, or z never registered "
-        "though no fault hit n, or n twice, or the leader not among them; or ZooKeeper's registered names n "
+        "though no fault hit n, or n twice, or the leader not among them; or the metadata's registered names n "
         "anew, and neither registered(n) nor a fault that hit n until it leaves; or names n all the time "
         "while a fault ended n's session and n did not register anew; or lacks a node of the run at the end; "
         "or a first state "
-        "whose leader, ISR or controller was never registered; or ZooKeeper's first controller is none, or "
+        "whose leader, ISR or controller was never registered; or the metadata's first controller is none, or "
         "there is none; or a controller epoch below 1",
-        words="What ZooKeeper shows of registrations and controllers contradicts what brokers reported, so the "
+        words="What the metadata shows of registrations and controllers contradicts what brokers reported, so the "
         "history lacks an op, or has one that never was.",
         evidence="metadata: members, controller and state; broker member, controller, elected",
         unchecked="It is the finding itself.",
@@ -67,7 +67,7 @@ KINDS: Final = (
 
 def registrations(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find registrations and controllers in ZooKeeper that contradict what brokers reported.
+    Find registrations and controllers in the metadata that contradict what brokers reported.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -145,7 +145,7 @@ def _mute(ops: Sequence[Op], node: str) -> list[Op]:
     """
     Return the fault that ended each process of a node that took no part, in index order.
 
-    ZooKeeper's answer may be late, so such a process may have registered, and others may have seen it, although
+    The metadata's answer may be late, so such a process may have registered, and others may have seen it, although
     it never heard that it had.
     """
     return _mutes(ops).get(node, [])
@@ -185,18 +185,18 @@ def _named(ops: Sequence[Op]) -> Iterator[_Break]:
         if first is not None and op.index < first[0].index:
             known |= {*shown.nodes}
         if list(shown.nodes) != sorted({*shown.nodes}, key=str):
-            text = f"ZooKeeper's registrations at {at(op)} are {', '.join(map(str, shown.nodes))}"
+            text = f"{noun(ops)}'s registrations at {at(op)} are {', '.join(map(str, shown.nodes))}"
             yield f"{text}; expected each node once, in order", (op.index,)
     if first is None:
         return
     office = {seen.node for op, seen in events_of(ops, ControllerNamed) if op.index < first[0].index}
     if missing := {*first[1].isr, first[1].leader, *office} - known - {None}:
-        text = f"{', '.join(sorted(map(str, missing)))} was controller or replica in ZooKeeper at {at(first[0])}"
-        yield f"{text}, and ZooKeeper's registrations had not named it until then", (first[0].index,)
+        text = f"{', '.join(sorted(map(str, missing)))} was controller or replica in {noun(ops)} at {at(first[0])}"
+        yield f"{text}, and {noun(ops)}'s registrations had not named it until then", (first[0].index,)
 
 
 def _again(ops: Sequence[Op]) -> Iterator[_Break]:
-    """Yield nodes that ZooKeeper names anew, and that did not report that they registered anew."""
+    """Yield nodes that the metadata names anew, and that did not report that they registered anew."""
     told: dict[str, list[Op]] = {}
     for op, registered in events_of(ops, Member):
         if not registered.taken_over:
@@ -207,10 +207,10 @@ def _again(ops: Sequence[Op]) -> Iterator[_Break]:
         reported = any(_between(ops, left, op, gone) for op in told.get(name, ()))
         # A process that dies, or is cut off, as it registers does not report it.
         hit = any(_between(ops, came, fault, gone) for fault in _hurt(ops).get(name, ()))
-        # One that died while it was away may have asked before, and ZooKeeper been late.
+        # One that died while it was away may have asked before, and the metadata been late.
         hit = hit or any(end.node == name and _between(ops, left, end.op, gone) for end in outages(ops))
         if not reported and not hit:
-            yield f"ZooKeeper names {name} anew at {at(came)}, which did not register", (came.index,)
+            yield f"{noun(ops)} names {name} anew at {at(came)}, which did not register", (came.index,)
 
 
 def _spans(ops: Sequence[Op]) -> Iterator[tuple[str, Op | None, Op, Op | None]]:
@@ -230,7 +230,7 @@ def _spans(ops: Sequence[Op]) -> Iterator[tuple[str, Op | None, Op, Op | None]]:
 
 
 def _ended(ops: Sequence[Op]) -> Iterator[_Break]:
-    """Yield faults that ended a session, after which ZooKeeper still names the node."""
+    """Yield faults that ended a session, after which the metadata still names the node."""
     shown = list(events_of(ops, Members))
     begun: dict[tuple[str, ...], Op] = {}
     for op, fault in events_of(ops, Injection):
@@ -248,7 +248,9 @@ def _ended(ops: Sequence[Op]) -> Iterator[_Break]:
                     and all(node in seen.nodes for seen in sets)
                     and not _came_back(ops, node, first, limit, op)
                 ):
-                    text = f"{fault.name} ended {node}'s session at {at(op)}, and ZooKeeper names it all the time"
+                    text = (
+                        f"{fault.name} ended {node}'s session at {at(op)}, and {noun(ops)} names it all the time"
+                    )
                     yield text, (begun[fault.nodes].index, op.index)
 
 
@@ -261,7 +263,7 @@ def _came_back(ops: Sequence[Op], node: str, first: int, limit: int, ended: Op) 
 
 
 def _between(ops: Sequence[Op], first: Op | None, op: Op, last: Op | None) -> bool:
-    """Return True if an op of a broker or a fault may lie between two sights of ZooKeeper's watch."""
+    """Return True if an op of a broker or a fault may lie between two sights of the metadata's watch."""
     margin = margin_ns(ops)
     if margin:
         late = first is None or op.time_ns >= first.time_ns - margin
@@ -279,19 +281,21 @@ def _whole(ops: Sequence[Op]) -> Iterator[_Break]:
     end = next((op.index for op, _ in events_of(ops, Done)), len(ops))
     shown = [(op, seen) for op, seen in events_of(ops, Members) if op.index < end]
     if not shown:
-        yield "ZooKeeper's registrations were never seen", (healed.index,)
+        yield f"{noun(ops)}'s registrations were never seen", (healed.index,)
     elif missing := {*setup.nodes} - {*shown[-1][1].nodes} - {exited.node for _, exited in events_of(ops, Exited)}:
-        text = f"all was healed at {at(healed)}, and {', '.join(sorted(missing))} was not registered in ZooKeeper"
+        text = (
+            f"all was healed at {at(healed)}, and {', '.join(sorted(missing))} was not registered in {noun(ops)}"
+        )
         yield text, (shown[-1][0].index, healed.index)
 
 
 def _controllers(ops: Sequence[Op]) -> Iterator[_Break]:
-    """Yield it if ZooKeeper never named a controller, or named none at first; and epochs before the first one."""
+    """Yield it if the metadata never named a controller, or none at first; and epochs before the first one."""
     shown = list(events_of(ops, ControllerNamed))
     if states(ops) and not shown:
-        yield "ZooKeeper's controller was never seen", (states(ops)[0][0].index,)
+        yield f"{noun(ops)}'s controller was never seen", (states(ops)[0][0].index,)
     elif shown and shown[0][1].node is None:
-        yield f"ZooKeeper lost a controller at {at(shown[0][0])} that it never named", (shown[0][0].index,)
+        yield f"{noun(ops)} lost a controller at {at(shown[0][0])} that it never named", (shown[0][0].index,)
     for op, office in events_of(ops, ControllerOffice):
         if office.epoch < 1:
             yield f"{op.process} reported controller epoch {office.epoch} at {at(op)}; the first is 1", (op.index,)

@@ -17,7 +17,7 @@ from checkers.facts.copies import copies_of
 from checkers.facts.moments import anomaly, never_stood, states_of_epoch
 from checkers.facts.outages import outages
 from checkers.facts.replica_log import Replay
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, offsets_text
+from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, noun, offsets_text
 from checkers.rules.exited import gone
 from harness.events import WITH_EPOCHS, Append, Healed, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
@@ -38,7 +38,7 @@ KINDS: Final = (
         "append(w, f) that wrote log(n)[o] as leader, epoch(n, o) != f, and no append at o in epoch(n, o); "
         "or ok(produce r, o), and no state had epoch(n, o), if brokers report no appends",
         words="Two replicas hold the same record in batches of different leader epochs, or in another epoch than "
-        "its leader appended it in, or in one that ZooKeeper never had.",
+        "its leader appended it in, or in one that the metadata never had.",
         evidence="log: batch, of message format 2; broker: append; metadata: state; client: produce",
         unchecked="A record whose append no leader reported: only replicas are compared.",
         source="KIP-101, step 3: the leader stamps each message set, and followers copy it",
@@ -55,7 +55,7 @@ def replicas(ops: Sequence[Op]) -> list[Anomaly]:
 
     Returns:
         LONGER anomalies by node, then one EPOCHS_DIFFER anomaly for each pair of nodes and range of offsets, and
-        for each batch whose epoch is not that of its append, or that ZooKeeper never had.
+        for each batch whose epoch is not that of its append, or that the metadata never had.
 
     Source:  KIP-101, Scenario 2 and step 3.
     """
@@ -165,7 +165,7 @@ def _restamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 
 def _unheard(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield batches of acknowledged records in an epoch that ZooKeeper never had, if brokers report no appends."""
+    """Yield batches of acknowledged records in an epoch that never was, if brokers report no appends."""
     if any(True for _ in events_of(ops, Append)):
         return  # an append tells its epoch itself
     had = states_of_epoch(ops)
@@ -179,7 +179,7 @@ def _unheard(ops: Sequence[Op]) -> Iterator[Anomaly]:
             if told is not None and proof:
                 span = (batch.base, max(batch.last, batch.base) + 1)
                 text = (
-                    f"{node} holds {offsets_text([span])} in epoch {batch.epoch}, which ZooKeeper never had; it "
+                    f"{node} holds {offsets_text([span])} in epoch {batch.epoch}, which {noun(ops)} never had; it "
                 )
                 text += f"was acknowledged at {at(told)}"
                 yield anomaly(ops, Kind.EPOCHS_DIFFER, text, (*proof, told.index, index), [node], None, (span,))

@@ -1,7 +1,7 @@
 """
-The partition's states in ZooKeeper are all there, and are what brokers were told and wrote.
+The partition's states in the metadata are all there, and are what brokers were told and wrote.
 
-The simulator's watch sees every state. The watch of a real ZooKeeper misses one that the next replaces at once; a
+Where order is exact, the watch sees every state. A real one misses a state that the next replaces at once; a
 state that stood for longer than the margin was seen.
 """
 
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, margin_ns, state_of_version, states, states_of_epoch, whole
-from checkers.facts.view import at, names_of, setup_of, traits
+from checkers.facts.view import at, names_of, noun, setup_of, traits
 from harness.events import Elected, Follower, Healed, IsrChanged, Leader, Learned, MetadataState
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 from harness.target.traits import Seen
@@ -31,8 +31,8 @@ KINDS: Final = (
         "or elected(e), leader(e), follower(e), isr(v) or learned(e) at t, and no state of "
         "e or v, where the watch saw none between t and t + margin; or learned(l, e, I) and no state of e with "
         "l and I",
-        words="The watch of ZooKeeper lacks a state of the partition that brokers acted on, or brokers were told "
-        "what never stood there.",
+        words="The watch of the metadata lacks a state of the partition that brokers acted on, or brokers were "
+        "told what never stood there.",
         evidence="metadata: state; broker elected, leader, follower, isr; fabric learned",
         unchecked="It is the finding itself.",
         source="Jepsen: a history must be possible before it is judged",
@@ -42,7 +42,7 @@ KINDS: Final = (
 
 def states_seen(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find states of the partition that the watch of ZooKeeper lacks, or that brokers were told and never stood.
+    Find states of the partition that the watch of the metadata lacks, or that brokers were told and never stood.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -67,20 +67,20 @@ def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
     recovers = setup is None or setup.unclean
     if exact and seen and seen[0][1].version > 0:
         yield (
-            f"ZooKeeper's first state at {at(seen[0][0])} has version {seen[0][1].version}",
+            f"{noun(ops)}'s first state at {at(seen[0][0])} has version {seen[0][1].version}",
             (seen[0][0].index,),
         )
     for (before, old), (op, new) in pairwise(seen):
         step = new.version - old.version
         if exact and step > 1:
-            text = f"ZooKeeper's state at {at(op)} has version {new.version}, after {old.version}"
+            text = f"{noun(ops)}'s state at {at(op)} has version {new.version}, after {old.version}"
             yield text, (before.index, op.index)
         elif (
             step == 1
             and not recovers
             and (old.leader, old.epoch, {*old.isr}) == (new.leader, new.epoch, {*new.isr})
         ):
-            text = f"version {new.version} of ZooKeeper's state at {at(op)} changes nothing"
+            text = f"version {new.version} of {noun(ops)}'s state at {at(op)} changes nothing"
             yield text, (before.index, op.index)
 
 
@@ -95,13 +95,15 @@ def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
         for op, event in events_of(ops, kind):
             if _stood(ops, event, names):
                 continue
-            # What followed it in ZooKeeper may have been seen before the broker's report reached the history.
+            # What followed it in the metadata may have been seen before the broker's report reached the history.
             later = (sight for sight, state in states(ops) if _follows(state, event))
             after = next((sight for sight in later if sight.time_ns > op.time_ns - margin), None)
             until = healed if after is None else after.time_ns
             if until > op.time_ns + margin:
                 what = f"version {event.version}" if isinstance(event, IsrChanged) else f"epoch {event.epoch}"
-                text = f"{op.process} reported {op.f!r} of {what} at {at(op)}, and the watch of ZooKeeper, which "
+                text = (
+                    f"{op.process} reported {op.f!r} of {what} at {at(op)}, and the watch of {noun(ops)}, which "
+                )
                 near = [] if after is None else [after.index]
                 near += [sight.index for sight, _ in states_of_epoch(ops).get(event.epoch, ())]
                 yield f"{text}saw nothing else until {until / 1e9:.3f} s, never saw it", (op.index, *near)
@@ -112,11 +114,11 @@ def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
         isr = {names.get(member, str(member)) for member in event.isr}
         if (found[1].epoch, {*found[1].isr}) == (event.epoch, isr):
             text = f"{op.process} wrote version {event.version} at {at(op)}, and version {found[1].version}"
-            yield f"{text} in ZooKeeper changes nothing in it", (op.index, found[0].index)
+            yield f"{text} in {noun(ops)} changes nothing in it", (op.index, found[0].index)
 
 
 def _follows(state: MetadataState, event: _Told) -> bool:
-    """Return True if a state in ZooKeeper may have followed the one on which a broker acted."""
+    """Return True if a state in the metadata may have followed the one on which a broker acted."""
     return state.version > event.version if isinstance(event, IsrChanged) else state.epoch >= event.epoch
 
 
@@ -125,7 +127,7 @@ def _stood(ops: Sequence[Op], event: _Told, names: dict[int, str]) -> bool:
     if isinstance(event, IsrChanged):
         return event.version in state_of_version(ops)
     if isinstance(event, Learned) and event.leader is None:
-        return True  # up to 0.10.2 ZooKeeper's ISR is empty then, and the command's is not
+        return True  # up to 0.10.2 the metadata's ISR is empty then, and the command's is not
     seen = states_of_epoch(ops).get(event.epoch, [])
     if isinstance(event, Follower):
         return bool(seen)
@@ -144,10 +146,10 @@ def _commands(ops: Sequence[Op]) -> Iterator[_Break]:
         if len({*told.isr}) < len(told.isr) or not {*told.isr} <= names:
             yield f"{said} with ISR {', '.join(map(str, told.isr))}", (op.index,)
         elif seen and seen[0][1].leader != told.leader:
-            yield f"{said}; ZooKeeper has {seen[0][1].leader or 'nobody'}", (op.index, seen[0][0].index)
+            yield f"{said}; {noun(ops)} has {seen[0][1].leader or 'nobody'}", (op.index, seen[0][0].index)
         elif whole(ops, told.epoch) and not any({*told.isr} == {*state.isr} for _, state in seen):
             isr = ", ".join(map(str, seen[-1][1].isr))
             yield (
-                f"{said} with ISR {', '.join(map(str, told.isr))}; ZooKeeper has {isr}",
+                f"{said} with ISR {', '.join(map(str, told.isr))}; {noun(ops)} has {isr}",
                 (op.index, seen[-1][0].index),
             )

@@ -32,7 +32,7 @@ class Unreported:
 
     Attributes:
         keepers: who must have had it when.
-        isr: the ISR that promised it, as ZooKeeper last showed it.
+        isr: the ISR that promised it, as the metadata last showed it.
         takeover: the losing leader.
     """
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from checkers.facts.view import REASONS, at
+from checkers.facts.view import REASONS, at, traits
+from harness.events.runner import POWER_TIERS
 from harness.model import PartOps, Source
 
 _Lack: TypeAlias = tuple[str, tuple[int, ...]]
@@ -22,7 +23,7 @@ _WORDS: Final[Mapping[tuple[Source, str, str], frozenset[object]]] = {
     (Source.BROKER, "format", "to"): frozenset({1, 2}),
     (Source.BROKER, "checkpoint", "what"): frozenset({"epochs"}),
     (Source.BROKER, "printed", "what"): frozenset({"truncate", "stuck", "fenced", "format", "exiting"}),
-    (Source.RUNNER, "setup", "power_tier"): frozenset({"none", "loop", "watermark", "sim"}),
+    (Source.RUNNER, "setup", "power_tier"): frozenset(POWER_TIERS),
     (Source.RUNNER, "setup", "message_format"): frozenset({"with_epochs", "without_epochs", None}),
     (Source.FABRIC, "hold", "direction"): frozenset({"request", "answer"}),
     (Source.CLIENT, "produce", "codec"): frozenset({"none", "gzip", "snappy", "lz4", "zstd"}),
@@ -65,14 +66,8 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
 
 # What recovery found; a word for each checkpoint that could not be read may follow, after `+`.
 _FOUND: Final = re.compile(r"(clean|torn|zeros|length|magic|crc|disorder|below-log-start)(\+.+)?")
-# The files of a data directory that are flushed by themselves.
-_FILES: Final = re.compile(
-    r"[^/]+-\d+/(leader-epoch-checkpoint|partition\.metadata|\d{20}\.(log|index|timeindex))|\.kafka_cleanshutdown"
-    r"|(replication-offset|recovery-point-offset|log-start-offset|cleaner-offset)-checkpoint"
-)
 _TEXTS: Final[Mapping[tuple[Source, str], tuple[str, re.Pattern[str]]]] = {
     (Source.BROKER, "recovered"): ("reason", _FOUND),
-    (Source.BROKER, "flush"): ("path", _FILES),
 }
 
 # (source, f) -> the offsets and lengths in it, which are never negative.
@@ -106,7 +101,8 @@ def strange_values(ops: PartOps) -> Iterator[_Lack]:
                     f"the set-up has rule {rule}={value}; expected {' or '.join(sorted(RULES[rule]))}",
                     (op.index,),
                 )
-    for (source, f), (name, pattern) in _TEXTS.items():
+    files = {(Source.BROKER, "flush"): ("path", re.compile(traits(ops).flushed_files or ".*"))}
+    for (source, f), (name, pattern) in {**_TEXTS, **files}.items():
         of = attrgetter(name)
         for op in ops.by_key.get((source, f), ()):
             if pattern.fullmatch(of(op.event)) is None:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import at, is_churned, key_of, names_place, protocol_of, setup_of, traits
+from checkers.facts.view import at, is_churned, key_of, names_place, noun, protocol_of, setup_of, traits
 from checkers.rules.lives import broken_lives
 from checkers.rules.values import strange_values
 from harness.events import (
@@ -327,7 +327,7 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
         return
     # A churned topic may go before it has a state.
     if not ops.by_key.get((Source.METADATA, "state")) and not is_churned(ops):
-        yield "ZooKeeper's state of the partition was never seen", ()
+        yield f"{noun(ops)}'s state of the partition was never seen", ()
     if not traits(ops).emits_events or not ops.by_key.get((Source.BROKER, "started")):
         return  # a comparison with Apache Kafka leaves out the events of both
     told: set[str] = set()

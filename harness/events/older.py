@@ -13,7 +13,6 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from types import ModuleType
 from typing import Any, Final
 
 # In place of an op's f: any.
@@ -69,28 +68,23 @@ def renamed(source: str, f: str) -> Renamed | None:
 
 def counted(counts: Mapping[str, int]) -> dict[str, int]:
     """Return counts of a stored suite with the names of today."""
-    names = {old: now for table in of_packages("COUNTED") for old, now in table.items()}
-    return {names.get(name, name): count for name, count in counts.items()}
+    return {_counted().get(name, name): count for name, count in counts.items()}
 
 
-def of_packages(name: str, module: str = "older") -> tuple[Any, ...]:
-    """Return what the packages below targets/ hand over under a name, in their modules of the other name."""
-    modules = filter(None, (_module(f"{package}.{module}") for package in _packages()))
-    return tuple(getattr(each, name) for each in modules if hasattr(each, name))
-
-
-@cache
-def _packages() -> tuple[str, ...]:
+def handed_over(module: str, name: str) -> tuple[Any, ...]:
+    """Return what the packages below targets/ have under this name, in their modules of that name."""
     packages = iter_modules(import_module(_PACKAGES).__path__, f"{_PACKAGES}.")
-    return tuple(each.name for each in packages if each.ispkg)
-
-
-@cache
-def _module(name: str) -> ModuleType | None:
-    return import_module(name) if find_spec(name) is not None else None
+    modules = (f"{each.name}.{module}" for each in packages if each.ispkg)
+    found = (import_module(each) for each in modules if find_spec(each) is not None)
+    return tuple(getattr(each, name) for each in found if hasattr(each, name))
 
 
 @cache
 def _table() -> Mapping[tuple[str, str], Renamed]:
-    """Return (source, f) -> what became of it, as the packages below targets/ say."""
-    return {key: each for table in of_packages("OLDER") for key, each in table.items()}
+    """Return (source, f) -> what became of it."""
+    return {key: each for table in handed_over("older", "OLDER") for key, each in table.items()}
+
+
+@cache
+def _counted() -> Mapping[str, str]:
+    return {old: now for table in handed_over("older", "COUNTED") for old, now in table.items()}

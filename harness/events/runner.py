@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from harness.events.base import Event, OfPartition, OpType, key
+
+# How nodes lose power: not at all, by a page cache that is really lost, by files that are cut, or as simulated.
+POWER_TIERS: Final = ("none", "loop", "watermark", "sim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from typing import Final
 
 from harness.effect import RENAMED_FAULTS
-from harness.events.older import of_packages
+from harness.events.older import handed_over
 from harness.model import PreconditionError
 from harness.target.target import Target
 from harness.target.wire import ANY, Stands, Word
@@ -27,14 +27,14 @@ FAULT: Final = "fault"
 @cache
 def messages() -> tuple[str, ...]:
     """Return every word that a rule of links may name, "*" for any message included."""
-    own = (name for names in of_packages("MESSAGES", module="wire") for name in names)
+    own = (name for names in handed_over("wire", "MESSAGES") for name in names)
     return tuple(dict.fromkeys((*(word.value for word in Word), *own, ANY)))
 
 
 @cache
 def older_words(kind: str) -> Mapping[str, str]:
     """Return old word -> word now, for words of one kind: END, MESSAGE or FAULT."""
-    tables = ({FAULT: RENAMED_FAULTS}, *of_packages("OLDER_WORDS"))
+    tables = ({FAULT: RENAMED_FAULTS}, *handed_over("older", "OLDER_WORDS"))
     return {old: now for table in tables for old, now in table.get(kind, {}).items()}
 
 

@@ -6,14 +6,14 @@ They are recorded in a run's set-up, so that a stored run is judged without the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
 from typing import Any, Final, get_type_hints
 
 from harness.events import Setup
-from harness.events.older import of_packages
+from harness.events.older import handed_over
 from harness.model import HistoryError
 
 _YES: Final[Mapping[str, bool]] = {"yes": True, "no": False}
@@ -63,6 +63,10 @@ class Traits:
         exact_order: whether the order and the times of all events are exact; an environment's trait.
         tells_flushes: whether the flushes of its files are among its events; so they are of real files.
         epochs: where the epochs of records are.
+        epochs_file: the name of the file in a replica's folder that has its epochs; "" for none.
+        marks_file: the file of a node, relative to its data directory, that has its high watermarks; "" for none.
+        clean_file: the file that says that a node has ended in order, relative too; "" for none.
+        flushed_files: a regular expression of the paths of files that are flushed by themselves; "" for any.
         deletes_later: whether the delete of a topic may take effect after it was acknowledged. Until then the
             topic is there, and cannot be created again.
         refuses_old_membership: whether a node that starts while its older membership stands ends at once; then
@@ -77,13 +81,17 @@ class Traits:
         catch_up_s: how long replicas may take to catch up after the last heal, in seconds; 0 for what they allow.
     """
 
-    metadata: str = "metadata"
+    metadata: str = "the metadata"
     named: str = ""
     models: str = ""
     emits_events: bool = False
     exact_order: bool = False
     tells_flushes: bool = True
     epochs: Epochs = Epochs.IN_RECORDS
+    epochs_file: str = ""
+    marks_file: str = ""
+    clean_file: str = ""
+    flushed_files: str = ""
     deletes_later: bool = False
     refuses_old_membership: bool = False
     idempotence: bool = False
@@ -124,13 +132,13 @@ def traits_of(setup: Setup) -> Traits:
     """
     if setup.traits is not None:
         return Traits.of(setup.traits)
-    return next(_older(setup), Traits())
+    found = (older(setup) for older in _older())
+    return next((traits for traits in found if traits is not None), Traits())
 
 
-def _older(setup: Setup) -> Iterator[Traits]:
-    for traits in of_packages("traits"):
-        if (found := traits(setup)) is not None:
-            yield found
+@cache
+def _older() -> tuple[Callable[[Setup], Traits | None], ...]:
+    return handed_over("older", "traits")
 
 
 def _text(value: Any) -> str:

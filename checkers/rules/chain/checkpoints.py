@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final
 
 from checkers.rules.chain.node import Epochs, Given, Node
 from harness.events import Append, Flush, Leader
-
-_EPOCHS_FILE: Final = "leader-epoch-checkpoint"
-_MARK: Final = ".kafka_cleanshutdown"
 
 
 def written(node: Node, content: Epochs, given: Given) -> Iterator[str]:
@@ -83,9 +79,9 @@ def unused(node: Node, what: str) -> Iterator[str]:
 
 def flushed(node: Node, event: Flush, given: Given) -> None:
     """Note that a file is durable: the epoch checkpoint is replaced and flushed before that is reported."""
-    if event.path == f"{given.directory}/{_EPOCHS_FILE}":
+    if event.path == given.epochs_path:
         node.files.append(event.length)
-    elif event.path == _MARK:
+    elif event.path == given.clean_path:
         node.closed = True
 
 

@@ -30,7 +30,9 @@ class Given(NamedTuple):
         folds: where a log's start moves, the last epoch up to there stays; otherwise recovery may find it again.
         keeps: a follower of the same leader in a new epoch cuts nothing.
         flushes: each checkpoint of epochs is flushed, and real files tell so.
-        directory: the partition's directory.
+        epochs_path: the file of the partition's epochs.
+        clean_path: the file that says that a node has ended in order.
+        noun: what holds the metadata.
         skips: whether compaction may have removed all from one offset to before another, so that a log has a gap.
     """
 
@@ -44,7 +46,9 @@ class Given(NamedTuple):
     folds: bool = True
     keeps: bool = True
     flushes: bool = False
-    directory: str = ""
+    epochs_path: str = ""
+    clean_path: str = ""
+    noun: str = "the metadata"
     skips: Callable[[int, int], bool] = lambda first, end: first == end
 
     @classmethod
@@ -53,7 +57,7 @@ class Given(NamedTuple):
         setup = setup_of(ops)
         if setup is None:
             return cls()
-        rules = setup.rules
+        rules, system = setup.rules, traits(ops)
         stamps = rules.get("epochs") == _YES
         first = run_setup_of(ops)
         with_epochs = first is not None and first.message_format in (None, "with_epochs")
@@ -67,8 +71,10 @@ class Given(NamedTuple):
             cut_at=stamps and rules.get("epoch_cut") == "at_or_past",
             folds=rules.get("epoch_trim") != "up_to_start",
             keeps=rules.get("truncate_when_leader_unchanged") != _YES,
-            flushes=traits(ops).tells_flushes and rules.get("epochs_flushed") == "on_change",
-            directory=f"{setup.topic}-{setup.partition}",
+            flushes=system.tells_flushes and rules.get("epochs_flushed") == "on_change",
+            epochs_path=f"{setup.topic}-{setup.partition}/{system.epochs_file}",
+            clean_path=system.clean_file,
+            noun=system.metadata,
             skips=lambda first, end: not kept_of(ops, first, end),
         )
 
@@ -99,7 +105,7 @@ class Node:
         held: whether it has a log of the partition.
         life: how many of its processes have started.
         begun: whether this process has reported anything since it started.
-        registered, ready: whether this process has registered, and has read ZooKeeper.
+        registered, ready: whether this process has registered, and has read the metadata.
         unsure: whether a fault may have cut its log since it last reported its end.
         silent: whether it was restarted with a log, and has not reported it.
         down: whether a fault took it down, so that it may start.

@@ -1,4 +1,4 @@
-"""A broker starts, recovers, registers and reads ZooKeeper in this order, and obeys each command once."""
+"""A broker starts, recovers, registers and reads the metadata in this order, and obeys each command once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def led(node: Node, word: Leader, given: Given) -> Iterator[str]:
     yield from _obeyed(node, word, given)
     yield from used(node, word)
     if word.resumed and node.ready:
-        yield f"resumed epoch {word.epoch}, which a process does only before it has read ZooKeeper,"
+        yield f"resumed epoch {word.epoch}, which a process does only before it has read {given.noun},"
     certain = given.on_lead and node.writes_epochs(given)
     if certain and node.epochs is not None and (not node.epochs or node.epochs[-1][0] != word.epoch):
         newest = node.epochs[-1][0] if node.epochs else "none"
@@ -82,8 +82,8 @@ def decided(node: Node, chosen: Elected) -> Iterator[str]:
     """
     Yield it if a controller reports a decision that its own replica has already obeyed.
 
-    ZooKeeper's answer may be so late that a successor's commands come before it, or those of a predecessor that
-    does not know of the end of its office, and has read the decision in ZooKeeper. A follower's log may have an
+    The metadata's answer may be so late that a successor's commands come before it, or those of a predecessor that
+    does not know of the end of its office, and has read the decision in the metadata. A follower's log may have an
     epoch that it was not told of: before KIP-320 it is given what its leader appends in the next one.
     """
     if chosen.epoch < node.decided:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, moments
-from checkers.facts.view import at, final_logs
+from checkers.facts.view import at, final_logs, traits
 from checkers.rules.chain.checkpoints import durable, flushed, moved, untrimmed, unused, unwritten, used, written
 from checkers.rules.chain.log import appended, cut, recovered
 from checkers.rules.chain.node import Given, Node
@@ -59,7 +59,6 @@ _CHANGES: Final = frozenset(
 _OPENING: Final = frozenset({"started", "flush", "note"})
 # Events that say where the log ends.
 _ENDING: Final = (Append, Truncate, Recovered, Leader, Follower)
-_MARKS: Final = "replication-offset-checkpoint"
 # Effects after which a log may have lost bytes that were written.
 _CUTS: Final = LOSSY
 
@@ -185,16 +184,16 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
             node.end, node.low, node.epochs, node.kept = 0, 0, (), []
             node.role, node.epoch, node.leader, node.held = "", -1, -1, False
         case _:
-            yield from _life(node, event)
+            yield from _life(node, event, given)
 
 
-def _life(node: Node, event: Event) -> Iterator[str]:
+def _life(node: Node, event: Event, given: Given) -> Iterator[str]:
     """Yield a step of a process's life that comes before an earlier one."""
     if isinstance(event, Member):
         node.registered = True
     elif isinstance(event, Ready):
         if not node.registered:
-            yield "had read ZooKeeper before it had registered"
+            yield f"had read {given.noun} before it had registered"
         node.ready = True
 
 
@@ -268,7 +267,11 @@ def _wrote_marks(ops: Sequence[Op]) -> Iterator[str]:
                 emptied[op.process] = op.index
             gone.discard(op.process)
     for op, flush in events_of(ops, Flush):
-        if flush.path == _MARKS and op.index > emptied.get(op.process, -1) and op.process not in gone:
+        if (
+            flush.path == traits(ops).marks_file
+            and op.index > emptied.get(op.process, -1)
+            and op.process not in gone
+        ):
             yield op.process
 
 

@@ -17,8 +17,8 @@ _APART: Final = frozenset({"command", "stop-command"})
 FRAME_NS: Final = 10_000_000
 # In a simulated run, how long an answer and then the first frame of a connection are under way.
 _AFTER_NS: Final = 100_000_000
-# In a simulated run, how long a node is without ZooKeeper at most, once its connection was closed: it waits longer
-# before each attempt, half a second by a clock that may be slow.
+# In a simulated run, how long a node is without the metadata at most, once its connection was closed: it waits
+# longer before each attempt, half a second by a clock that may be slow.
 _APART_NS: Final = 800_000_000
 _METADATA: Final = "metadata"
 
@@ -37,10 +37,10 @@ def late(ops: Sequence[Op], link: tuple[str, str]) -> bool:
 
 def looked_up_late(ops: Sequence[Op], node: str, since_ns: int, seen: Op) -> bool:
     """
-    Return True if a frame that a node had to send at a time may be seen so late as ZooKeeper's answers were late.
+    Return True if a frame that a node had to send at a time may be seen so late as the metadata answered late.
 
-    Before it connects to a leader, a broker asks ZooKeeper where that is; what it has to send waits. Who is not
-    connected to ZooKeeper asks once it is.
+    Before it connects to a leader, a broker asks the metadata where that is; what it has to send waits. Who is not
+    connected to the metadata asks once it is.
     """
     return any(
         each.node in (node, "*")
@@ -52,7 +52,7 @@ def looked_up_late(ops: Sequence[Op], node: str, since_ns: int, seen: Op) -> boo
 
 @fact
 def _closed(ops: Sequence[Op]) -> list[Silence]:
-    """Return when nodes may have been without a connection to ZooKeeper, as theirs was closed."""
+    """Return when nodes may have been without a connection to the metadata, as theirs was closed."""
     return [
         Silence(closed.link[0], op.index, op.time_ns + _APART_NS)
         for op, closed in events_of(ops, Close)

@@ -34,7 +34,7 @@ KINDS: Final = (
         "follower, checkpoint, recovered",
         unchecked="It is the finding itself. Where brokers report nothing, only the fabric's ops are compared "
         "with each other; where a link's frames are held, delayed or doubled, an old fetch may come late, as it "
-        "may where ZooKeeper's answer is late that says where the leader is.",
+        "may where the metadata's answer is late that says where the leader is.",
         source="Jepsen: a history must be possible before it is judged",
     ),
 )
