@@ -39,7 +39,7 @@ from harness.scenario.file import Scenario, Step, draw
 from harness.scenario.steps import Pass
 from harness.scenario.variant import Variant
 from harness.workload.plan import Place
-from nemesis import NEMESES
+from nemesis import faults_of
 from targets import TARGETS
 from workloads import WORKLOADS
 
@@ -110,7 +110,7 @@ def measure(spec: RunSpec, folder: Path) -> tuple[Figures, RunResult]:
         stack.callback(environment.close)
         environment.open(folder / "environment")
         run = create_suite(folder, "workload").create_run(spec.name)
-        Player(environment=environment, faults=NEMESES).play(spec, run)
+        Player(environment=environment, faults=faults_of(target)).play(spec, run)
     began = time.process_time()
     ops = list(history_ops(run.history))
     result = judge(spec, ops)

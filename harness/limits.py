@@ -17,12 +17,13 @@ PROCESS_START_S_MAX: Final = 30.0
 # How long a process may take to print its clocks; one whose clocks run slowly takes longer than others.
 CLOCKS_ANSWER_S_MAX: Final = 10.0
 PROCESS_END_S_MAX: Final = 10.0
-# How long a report of what a disk or ZooKeeper has already may be on its way, before a run is read without it.
+# How long a report of what a disk or the metadata have already may be on its way, before a run is read without it.
 TOLD_S_MAX: Final = 5.0
-ZOOKEEPER_START_S_MAX: Final = 30.0
-ZOOKEEPER_SOCKET_S_MAX: Final = 10.0
-# How long the harness's own connection to ZooKeeper may be lost before the run fails.
-ZOOKEEPER_LOST_S_MAX: Final = 15.0
+# How long a process of a service may take until it serves, and to answer a question.
+SERVICE_START_S_MAX: Final = 30.0
+SERVICE_ANSWER_S_MAX: Final = 10.0
+# How long the harness's own connection to the metadata may be lost before the run fails.
+METADATA_LOST_S_MAX: Final = 15.0
 CLIENT_OPERATION_S_MAX: Final = 20.0
 # How long a run waits at its end for its tables: 100 M ops take a quarter of an hour if nothing was followed.
 TABLES_END_S_MAX: Final = 1_800.0

@@ -20,6 +20,8 @@ from targets.broker.core import rules as core_rules
 from targets.broker.core.inter_broker import AT, protocol_rules
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
+from targets.kafka_family.nemeses import FAULTS
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
@@ -41,6 +43,8 @@ class BrokerTarget:
     """The target `broker`; see harness/target/target.py for every call."""
 
     name = "broker"
+    services = (ZOOKEEPER,)
+    faults = FAULTS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """The ladder of targets/broker/core/rules.py."""

@@ -24,6 +24,7 @@ from harness.scenario.steps import Inject
 from harness.target.settings import Settings
 from harness.target.target import NodeSpec
 from targets.broker_target import BrokerTarget
+from tests.services import shared
 from tests.specs import cluster_spec
 
 _numbers = itertools.count()
@@ -135,9 +136,9 @@ def running(
         History(run_dir / "history.jsonl"),
         make_host=make_host or HOSTS[host],
         target=target,
-        zookeeper=zookeeper,
+        shared=shared(zookeeper),
         power_tier=power_tier,
-        own_servers=own_servers,
+        own={"zookeeper": own_servers} if own_servers else {},
         client_links=client_links,
     )
     try:

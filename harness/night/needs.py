@@ -31,7 +31,7 @@ from harness.suite.environments import closing, require_abilities
 from harness.suite.interrupts import apart
 from harness.suite.scenario_files import read_scenario
 from harness.target.target import Target
-from nemesis import NEMESES
+from nemesis import faults_of
 
 
 def lacks_of(
@@ -102,7 +102,7 @@ def _of_run(runs: RandomRuns, seed: int, environment: Environment) -> str:
     try:
         for rules in required:
             target.require(rules)
-        require_abilities(environment, NEMESES, played.faults if played else runs.nemeses)
+        require_abilities(environment, faults_of(target), played.faults if played else runs.nemeses)
     except UsageError as error:
         return str(error)
     return runs.lacks_clients(seed)

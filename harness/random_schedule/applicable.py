@@ -62,7 +62,7 @@ def why_not(
             except UsageError:
                 return "there is no such hold"
         case Remove() | Add():
-            return "ZooKeeper answers nobody" if cluster.zookeeper is not None and cluster.zookeeper.out else ""
+            return "ZooKeeper answers nobody" if cluster.services is not None and cluster.services.out else ""
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "there is no such rule"
@@ -83,13 +83,13 @@ def _awaited(fault: Fault, cluster: Cluster, nodes: Sequence[str]) -> Sequence[s
 
 def _why_unheard(fault: Fault, cluster: Cluster) -> str:
     """Return that ZooKeeper answers nobody, if a fault needs it: those of processes, disks and links do not."""
-    if cluster.zookeeper is None or not cluster.zookeeper.out or fault.heals & ON_ZOOKEEPER:
+    if cluster.services is None or not cluster.services.out or fault.heals & ON_ZOOKEEPER:
         return ""
     needs = (
         fault.effect in _ASKING
         or moves(fault)
         or bool(fault.heals & _REGISTERING)
-        or fault.needs is Ability.ENSEMBLE
+        or fault.needs is Ability.SERVICE_ENSEMBLE
     )
     return "ZooKeeper answers nobody" if needs else ""
 

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from harness.events import MetadataState
 from harness.launch import Address, Launch, Place
+from harness.target.services import Service
 from harness.target.settings import Settings
 
 # A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
@@ -112,6 +113,14 @@ class Target(Protocol):
     """
 
     name: str
+
+    @property
+    def services(self) -> Sequence[Service]:
+        """What it needs beside its nodes, in the order of starting; () for nothing."""
+
+    @property
+    def faults(self) -> Mapping[str, object]:
+        """The faults of its own, by name, each a harness.cluster.fault.Fault; {} for none."""
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""

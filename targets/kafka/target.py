@@ -33,6 +33,8 @@ from targets.kafka import archive, elections, printed
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
 from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
+from targets.kafka_family.nemeses import FAULTS
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
@@ -44,6 +46,8 @@ class KafkaTarget:
     """The target `kafka`; see harness/target/target.py for every call."""
 
     name = "kafka"
+    services = (ZOOKEEPER,)
+    faults = FAULTS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""

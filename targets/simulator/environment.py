@@ -39,7 +39,7 @@ from targets.simulator.deleter import Deleter
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.late_writes import LateWrites
-from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.machines import ServedMachines, SimTime
 from targets.simulator.mover import Mover
 from targets.simulator.next_topics import NextTopics
 from targets.simulator.node_clock import random_clocks
@@ -211,8 +211,9 @@ def _line(event: Event) -> str:
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
+    servers = SimZooKeeperServers(world)
     cluster = Cluster(
-        host=SimMachines(world, spec.scenario.stores),
+        host=ServedMachines(world, spec.scenario.stores, servers),
         target=target,
         protocol=spec.variant.protocol,
         rules=spec.rules,
@@ -226,7 +227,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),
-        zookeeper=SimZooKeeperServers(world),
+        services=servers,
         time=SimTime(world),
     )
     history.listeners.append(cluster.listen)

@@ -13,7 +13,7 @@ from harness.search.random_runs import SIM, RandomRuns
 from harness.search.shrink.candidates import acts_of
 from harness.search.simulated import simulate
 from harness.suite.scenario_files import read_scenario
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 RUNS = RandomRuns(target="broker", variant="kip380", host=SIM)
 

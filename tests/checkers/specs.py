@@ -7,7 +7,7 @@ from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM, RandomRuns
 from harness.target.target import Target
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 BROKER: Target = RandomRuns(target="broker", variant="hw", host=SIM).load_target()
 

@@ -19,8 +19,8 @@ from harness.scenario.file import parse
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets import TARGETS
+from tests.faults import NEMESES
 from tests.report.samples import sample_result
 
 BROKER: Target = load("target", TARGETS, "broker", "TARGET")

@@ -12,7 +12,7 @@ from harness.events import Step as StepEvent
 from harness.model import Op, OpType, UsageError, events_of
 from harness.scenario.grammar import Line, Names
 from harness.scenario.steps import STEPS, Inject
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.nemesis.simulated import played
 
 NAMES = Names(nodes=("A", "B", "C"), groups=("m1",), faults=NEMESES)

@@ -118,7 +118,7 @@ def test_disk_is_kept_without_what_its_links_lead_to(machines: RealMachines, tmp
 def test_collector_is_closed_also_when_the_host_cannot_be() -> None:
     host, collector = Closing(fails=True), Closing()
     spec = cluster_spec(TARGET, "hw", {}, [])
-    parts = {"host": host, "collector": collector, "printed_lines": None, "target": None, "spec": spec}
+    parts = {"host": host, "collector": collector, "printed_lines": None, "target": TARGET, "spec": spec}
     cast(Any, host).name = cast(Any, host).power_tier = "none"
     with pytest.raises(OSError, match="no"):
         RealMachines(**cast(Any, parts)).close()

@@ -25,7 +25,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "kazoo==1\nkio==1\ncrc32c==1\ncramjam==1\ntyping-extensions==1\n# a Java\njdk4py==17\n"
     )
     monkeypatch.setattr(contents, "ROOT", tmp_path)
-    monkeypatch.setattr(image_build, "find_jars", lambda: ())
     return tmp_path
 
 
@@ -40,11 +39,11 @@ def test_broker_image_is_another_when_what_it_is_made_of_changes(project: Path, 
     assert before != image_build._tag("broker", "base")
 
 
-def test_zookeeper_image_stays_when_only_the_broker_changes(project: Path) -> None:
-    before = image_build._tag("zookeeper", "base")
+def test_java_image_stays_when_only_the_broker_changes(project: Path) -> None:
+    before = image_build._tag("java", "base")
     (project / "targets" / "broker" / "main.py").write_text("# changed\n")
-    assert before == image_build._tag("zookeeper", "base")
-    assert before != image_build._tag("zookeeper", "another base")
+    assert before == image_build._tag("java", "base")
+    assert before != image_build._tag("java", "another base")
 
 
 def test_wheel_without_a_pin_is_told(project: Path) -> None:
@@ -55,7 +54,7 @@ def test_wheel_without_a_pin_is_told(project: Path) -> None:
 
 def test_every_stage_has_the_label_by_which_its_images_are_found() -> None:
     stages = (contents.ROOT / image_build.DOCKERFILE).read_text(encoding="utf-8").split("\nFROM ")[1:]
-    assert ["broker-parts", "broker", "zookeeper-parts", "zookeeper"] == [
+    assert ["broker-parts", "broker", "java-parts", "java"] == [
         stage.splitlines()[0].rpartition(" AS ")[2] for stage in stages
     ]
     for stage in stages:

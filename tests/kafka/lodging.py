@@ -27,8 +27,9 @@ from harness.launch import Address
 from harness.registry import load
 from harness.scenario.file import PARTITION, TOPIC
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets import TARGETS
+from tests.faults import NEMESES
+from tests.services import shared
 from tests.specs import cluster_spec
 from workloads.clients import questions
 from workloads.clients.connection import Connection
@@ -171,7 +172,7 @@ def lodging(
         History(run_dir / "history.jsonl"),
         make_host=HOSTS["local"],
         target=target,
-        zookeeper=zookeeper,
+        shared=shared(zookeeper),
         power_tier="watermark",
     )
     try:

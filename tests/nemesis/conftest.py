@@ -13,8 +13,8 @@ from harness.cluster.cluster import Cluster
 from harness.effect import ON_LINKS
 from harness.launch import Address
 from harness.scenario.file import PARTITION, TOPIC
-from nemesis import NEMESES
 from tests.clusters import running
+from tests.faults import NEMESES
 from workloads.clients.raw import RawClient
 
 IDS = {"C": 2, "A": 6, "B": 5}

@@ -12,7 +12,7 @@ from harness.cluster.in_force import InForce
 from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.scenario.words import step as read
 
 
@@ -35,7 +35,7 @@ OUT = SimpleNamespace(out=True)
 
 def cluster(**state: Any) -> Any:
     """Return a cluster: A leads, B is in the ISR, C is not but is controller; a registered node has session 1."""
-    found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "zookeeper": None, **state}
+    found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "services": None, **state}
     cut = found.pop("cut", frozenset())
     in_force = SimpleNamespace(
         nodes=lambda effects: cut if Effect.ZOOKEEPER_LOST in effects else (), of=lambda *_: None
@@ -86,9 +86,9 @@ def cluster(**state: Any) -> Any:
     ("pass 3ms", {"down": {"A"}}),
     ("move-away A", {}),
     ("move-away A", {"moving": True}),
-    ("kill A", {"zookeeper": OUT}),
-    ("partition-isolate A", {"zookeeper": OUT}),
-    ("zookeeper-back A", {"zookeeper": OUT, "cut": {"A", "B", "C"}}),
+    ("kill A", {"services": OUT}),
+    ("partition-isolate A", {"services": OUT}),
+    ("zookeeper-back A", {"services": OUT, "cut": {"A", "B", "C"}}),
     ("zookeeper-back A", {"cut": {"A"}}),
     ("zookeeper-back A", {"cut": {"A", "D"}}),
 ])  # fmt: skip
@@ -100,15 +100,15 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("kill A", {"down": {"A"}}, "A is down"),
     ("power-loss A B", {"down": {"B"}}, "B is down"),
     ("restart A", {}, "A is not down"),
-    ("move-away A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("move-away A", {"services": OUT}, "ZooKeeper answers nobody"),
     ("move-away D", {}, "it is no replica of the partition, which has A, B, C"),
     ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from ZooKeeper"),
     ("restart A", {"down": {"A"}, "cut": {"A"}}, "A is cut from ZooKeeper"),
-    ("restart A", {"down": {"A"}, "zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("elect B", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("expire A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("zombie A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
-    ("zookeeper-leader-lost A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("restart A", {"down": {"A"}, "services": OUT}, "ZooKeeper answers nobody"),
+    ("elect B", {"services": OUT}, "ZooKeeper answers nobody"),
+    ("expire A", {"services": OUT}, "ZooKeeper answers nobody"),
+    ("zombie A", {"services": OUT}, "ZooKeeper answers nobody"),
+    ("zookeeper-leader-lost A", {"services": OUT}, "ZooKeeper answers nobody"),
     ("zookeeper-outage A", {"cut": {"A"}}, "A is zookeeper-lost already"),
     ("zookeeper-back A", {}, "A is not zookeeper-lost, zookeeper-weak"),
     ("zookeeper-back D", {"cut": {"A", "D"}}, "what D and ZooKeeper tell each other is held"),

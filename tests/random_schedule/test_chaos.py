@@ -19,8 +19,8 @@ from harness.scenario.text import text_of
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from harness.workload.plan import NO_CLIENTS
-from nemesis import NEMESES
 from targets.broker_target import TARGET
+from tests.faults import NEMESES
 
 
 def drawn(seed: int, *names: str, seconds: float = 60.0, timing: Timing = VIRTUAL) -> Scenario:

@@ -21,7 +21,7 @@ from harness.random_schedule.upgrades import (
 )
 from harness.scenario.steps import Act, Cut, Heal, Inject, Install, Pass, Produce, Settle
 from harness.search.random_runs import SIM, RandomRuns
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from workloads import WORKLOADS
 
 STEPS: list[Act] = [Pass(Decimal(f"0.00{ms}")) for ms in range(1, 6)]

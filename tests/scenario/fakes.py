@@ -89,7 +89,7 @@ class FakeCluster(Cluster):
         self.topic, self.partition = "log", 0
         self.rules = {"truncate_to": "one_answer"}
         self.in_force = InForce()
-        self.zookeeper, self.workload = None, None
+        self.services, self.workload = None, None
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}

@@ -19,11 +19,11 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM, RandomRuns
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets import TARGETS
 from targets.broker_target import TARGET
 from targets.simulator import environment as module
 from targets.simulator.environment import SimEnvironment, make_environment
+from tests.faults import NEMESES
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
 

@@ -16,8 +16,8 @@ from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM
 from harness.search.simulated import play_in_memory, sim_player
-from nemesis import NEMESES
 from targets.broker_target import TARGET
+from tests.faults import NEMESES
 
 HEAD = """title    T
 source   S

@@ -25,8 +25,9 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, create_suite
 from harness.scenario.variant import Variant
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets import TARGETS
+from tests.faults import NEMESES
+from tests.services import shared
 from tests.suite.cells import spec_of
 
 SEED = 11
@@ -63,7 +64,11 @@ def play_one(suite_dir: SuiteDir, zookeeper: Address) -> PlayOne:
         power_tier: str | None = None,
     ) -> Done:
         environment = RealEnvironment(
-            "local", make_host=HOSTS["local"], target=target, power_tier=power_tier, zookeeper=zookeeper
+            "local",
+            make_host=HOSTS["local"],
+            target=target,
+            power_tier=power_tier,
+            shared=shared(zookeeper),
         )
         spec = spec_of(scenario, Variant(protocol=protocol), target, SEED, changes=rules, host="local")
         return play_in(environment, spec, suite_dir, name=name, faults=faults)

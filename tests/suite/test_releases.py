@@ -20,11 +20,12 @@ from harness.suite.options import Options
 from harness.suite.releases import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
 from harness.suite.scenario_files import read_scenario
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets import TARGETS
 from targets.kafka import archive
 from targets.kafka.releases import entries
+from tests.faults import NEMESES
 from tests.report.samples import sample_result
+from tests.services import shared
 
 UPGRADE = "upgrade-releases"
 BOTH: Mapping[str, Target] = {name: load("target", TARGETS, name, "TARGET") for name in ("kafka", "broker")}
@@ -139,5 +140,10 @@ def test_class_archives_are_made_once_a_release_for_this_machines_java_and_a_fai
     text = TEXT + "expect kip320, kip380: none\n"
     specs = [pair(name, text).theirs for name in ("1.1.1", "2.1.1", "2.1.1@1.1", "3.9.1")]
     zookeeper = Address(host="127.0.0.1", port=1)
-    archive_classes(cast(Any, runner), lambda *_a, **_k: cast(Any, host), zookeeper, cast(list[RunSpec], specs))
+    archive_classes(
+        cast(Any, runner),
+        lambda *_a, **_k: cast(Any, host),
+        shared(zookeeper),
+        cast(list[RunSpec], specs),
+    )
     assert expected == (made, printed, closed)

@@ -32,10 +32,11 @@ from harness.scenario.variant import Variant
 from harness.target.target import Target
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
 from harness.workload.text import line_of
-from nemesis import NEMESES
 from targets import TARGETS
 from tests.clusters import running
+from tests.faults import NEMESES
 from tests.kept import exhaustive
+from tests.services import shared
 from workloads import WORKLOADS
 from workloads.clients.libraries import lacking
 from workloads.clients.raw import RawClient
@@ -128,7 +129,7 @@ class Environment(RealEnvironment):
     """Real nodes, whose client works."""
 
     def __init__(self, clients: Clients, zookeeper: Address, client: str, target: Target = TARGET) -> None:
-        super().__init__("local", make_host=HOSTS["local"], target=target, client=client, zookeeper=zookeeper)
+        super().__init__("local", make_host=HOSTS["local"], target=target, client=client, shared=shared(zookeeper))
         self._clients = clients
 
     def make_client(self, cluster: Cluster) -> Client:

@@ -29,6 +29,7 @@ from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
 from targets.broker_target import TARGET
 from tests.needs import needs
+from tests.services import zookeeper_on
 
 STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)
 WAIT_S = 30
@@ -38,7 +39,7 @@ def test_zookeeper_that_does_not_answer_is_refused_and_no_client_is_left_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Warnings are errors here: a client left open would fail this test with a ResourceWarning."""
-    monkeypatch.setattr(limits, "ZOOKEEPER_START_S_MAX", 0.2)
+    monkeypatch.setattr(limits, "SERVICE_START_S_MAX", 0.2)
     with socket.socket() as silent, History(tmp_path / "history.jsonl") as history:
         silent.bind(("127.0.0.1", 0))  # without listening: every connection is refused
         address = Address(host="127.0.0.1", port=silent.getsockname()[1])
@@ -52,12 +53,12 @@ def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An engine that stops in mid-run takes ZooKeeper along; the run must end, as unknown."""
-    monkeypatch.setattr(limits, "ZOOKEEPER_LOST_S_MAX", 0.3)
+    monkeypatch.setattr(limits, "METADATA_LOST_S_MAX", 0.3)
     host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
         host.open()
-        address = host.start_zookeeper()
+        address = zookeeper_on(host)
         view = RealZooKeeperView(zookeeper=address, chroot="/x", target=TARGET, ids={"A": 1}, history=history)
         stack.callback(view.close)
         view.watch([("log", 0)])
@@ -96,7 +97,7 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
         stack.callback(host.close)
         host.open()
         view = RealZooKeeperView(
-            zookeeper=host.start_zookeeper(), chroot="/x", target=TARGET, ids={"A": 1}, history=history
+            zookeeper=zookeeper_on(host), chroot="/x", target=TARGET, ids={"A": 1}, history=history
         )
         stack.callback(view.close)
         view.watch([("log", 0)])
@@ -124,7 +125,7 @@ def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_pr
         stack.callback(host.close)
         host.open()
         view = RealZooKeeperView(
-            zookeeper=host.start_zookeeper(), chroot="/x", target=TARGET, ids={"A": 1}, history=history
+            zookeeper=zookeeper_on(host), chroot="/x", target=TARGET, ids={"A": 1}, history=history
         )
         stack.callback(view.close)
         view.watch([])

@@ -78,8 +78,6 @@ AGENT: Final = (
     "harness/packets.py",
     "harness/numerals.py",
     "harness/registry.py",
-    "harness/zookeeper/__init__.py",
-    "harness/zookeeper/server.py",
 )
 # The modules by which a machine's Python shows that it has a broker's libraries.
 LIBRARIES: Final = contents.WHEELS["broker"]

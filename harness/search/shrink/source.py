@@ -17,8 +17,7 @@ from harness.run.spec import ALIKE, BROKER
 from harness.run.store import Run
 from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
-from harness.suite.scenario_files import read_scenario
-from nemesis import NEMESES
+from harness.suite.scenario_files import known_faults, read_scenario
 from targets.broker_target import TARGET
 
 HISTORY: Final = "history.jsonl"
@@ -127,5 +126,5 @@ def _schedule_of(setup: Setup, where: str) -> Scenario:
     """Return the schedule that a history has."""
     if not setup.schedule:
         raise UsageError(f"{where}: no schedule in its first line; expected a run of this release; run it again")
-    scenario = parse(setup.scenario, setup.schedule, f"{where}: schedule", NEMESES)
+    scenario = parse(setup.scenario, setup.schedule, f"{where}: schedule", known_faults())
     return replace(scenario, name=setup.scenario)
