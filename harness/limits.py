@@ -67,6 +67,8 @@ SCENARIO_BYTES_MAX: Final = 1024 * 1024
 SCENARIO_LINES_MAX: Final = 10_000
 SCENARIO_LINE_CHARACTERS_MAX: Final = 4_000
 SCENARIO_NODES_MAX: Final = 26
+# Processes of one service.
+SCENARIO_SERVICES_MAX: Final = 9
 SCENARIO_GROUPS_MAX: Final = 1_000
 # Of all groups together, at their largest.
 SCENARIO_RECORDS_MAX: Final = 100_000
@@ -105,7 +107,7 @@ LOG_RECORD_HEADERS_MAX: Final = 100_000
 LOG_READ_BYTES: Final = 1024 * 1024
 # Kafka's largest segment (log.segment.bytes is an int): zeros are followed no further.
 LOG_ZEROS_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
-# A checkpoint of a data directory has a line for each partition, a leader-epoch-checkpoint one for each epoch.
+# A checkpoint of a data directory has a line for each partition, one of epochs a line for each.
 CHECKPOINT_BYTES_MAX: Final = 32 * 1024 * 1024
 CHECKPOINT_ENTRIES_MAX: Final = 250_000
 EPOCHS_MAX: Final = 100_000

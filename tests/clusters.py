@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
+from harness.environment.services import Own
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.launch import Address, Launch
@@ -100,6 +101,7 @@ def running(
     host: str = "local",
     make_host: MakeHost | None = None,
     own_servers: int = 0,
+    power_of_services: bool = False,
     client_links: bool = False,
     changes: Sequence[str] = (),
     segment_bytes: int | None = None,
@@ -121,6 +123,7 @@ def running(
         host: the host of the nodes.
         make_host: what opens it, where its name does not suffice.
         own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
+        power_of_services: whether their disks can lose power.
         client_links: whether clients reach brokers through the fabric.
         changes: rules of the protocol that are changed, as `idempotence=no`.
         segment_bytes: how large a segment of a log is at most; None for the broker's own limit.
@@ -138,7 +141,7 @@ def running(
         target=target,
         shared=shared(zookeeper),
         power_tier=power_tier,
-        own={"zookeeper": own_servers} if own_servers else {},
+        own=Own(counts={"zookeeper": own_servers} if own_servers else {}, loses_power=power_of_services),
         client_links=client_links,
     )
     try:

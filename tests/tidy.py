@@ -25,6 +25,9 @@ BLOB_BYTES_MAX: Final = 300_000
 # The line in a module's docstring that says why the module is longer.
 LENGTH_REASON: Final = "Length:"
 
+# The modules that are found by their name: harness/events/older.py, harness/hosts/contents.py.
+_FOUND: Final = re.compile(r"targets/\w+/(older|bundle)\.py")
+
 # The modules of tests in which the machine is asked, and a test is skipped.
 _DECIDES: Final = ("tests/needs.py", "tests/skips.py")
 # What they alone use, and how a path would be asked for.
@@ -144,6 +147,7 @@ def orphans(tree: Tree) -> list[str]:
         f"{path}: nothing imports it; expected a user, an entry point or its removal"
         for path, module in modules(tree, *PACKAGES)
         if not path.endswith(("__init__.py", "__main__.py")) and _module_name(path) not in used
+        if not _FOUND.fullmatch(path)
         if not _runs(module)
     ]
 

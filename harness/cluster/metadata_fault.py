@@ -8,8 +8,6 @@ from harness.cluster.interfaces import Services
 from harness.effect import ON_ZOOKEEPER
 from harness.model import PreconditionError
 
-METADATA = "metadata"
-
 
 def services_of(cluster: Cluster, what: str) -> Services:
     """
@@ -47,7 +45,7 @@ def _registered(cluster: Cluster, name: str) -> str:
     """Wait until a node that was cut off has a connection and a registration; return its session."""
     view = cluster.zookeeper_view
     cluster.await_(
-        lambda: cluster.fabric.connections(name, METADATA) > 0 and view.registered(name) != 0,
+        lambda: cluster.fabric.connections(name, link_fault.METADATA) > 0 and view.registered(name) != 0,
         lambda: f"{name} is connected to the metadata and registered",
     )
     return f"{name} is registered in session 0x{view.registered(name):x}"

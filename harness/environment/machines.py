@@ -28,7 +28,8 @@ from harness.environment.needs import needs_of
 from harness.environment.own_services import OwnServices
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
-from harness.environment.services import start_own
+from harness.environment.served_host import served
+from harness.environment.services import NONE_OWN, Own, of_metadata, start_own
 from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.history.file import History
@@ -77,7 +78,6 @@ class RealMachines:
         self._target = target
         self._spec = spec
         self._torn = 0
-        # Of nodes that another protocol was installed on.
         self._installed: dict[str, tuple[str, Mapping[str, str]]] = {}
         self._clocks = NodesClocks(spec, target)
 
@@ -223,9 +223,7 @@ class RealMachines:
             names = [] if folder is None else sorted(entry.name for entry in folder.entries())
             newest = max((each.removesuffix(".log") for each in names if each.endswith(".log")), default=None)
             if folder is None or newest is None:
-                raise PreconditionError(
-                    f"{name}: no segment of {topic}-{partition} to delete; expected one at least"
-                )
+                raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one")
             gone = [each for each in names if each.startswith(f"{newest}.")]
             for each in gone:
                 self._host.unlink(name, f"{topic}-{partition}/{each}")
@@ -303,7 +301,7 @@ def open_machines(
     target: Target,
     shared: Others,
     power_tier: str | None,
-    own: Mapping[str, int] | None = None,
+    own: Own = NONE_OWN,
     client_links: bool = False,
 ) -> Cluster:
     """
@@ -311,7 +309,7 @@ def open_machines(
 
     Args:
         shared: The addresses of the services that the run shares with others.
-        own: Of how many processes those are that it must not share; {} for none.
+        own: Those that it must not share.
         client_links: Whether clients reach brokers through the fabric, so that they can be cut off.
 
     Raises:
@@ -337,8 +335,8 @@ def open_machines(
         made.callback(fabric.close)
         fabric.start()
         chroot = f"/{folder.parent.name}-{folder.name}"
-        started, addresses_of = start_own(host, target.services, own or {}, shared)
-        upstream, *others = addresses_of["zookeeper"]
+        started, addresses_of = start_own(host, target.services, own, shared)
+        upstream, *others = of_metadata(target.services, addresses_of)
         zookeeper_view = RealZooKeeperView(
             zookeeper=upstream,
             others=others,
@@ -351,8 +349,9 @@ def open_machines(
         printed_lines = (
             None if target.emits_events() else PrintedLines(spec.draw.ids, host.log_text, target.printed, history)
         )
+        services = OwnServices(host, started, zookeeper_view) if started else None
         machines = RealMachines(
-            host=host, collector=collector, printed_lines=printed_lines, target=target, spec=spec
+            host=served(host, services), collector=collector, printed_lines=printed_lines, target=target, spec=spec
         )
         # A disk that can fail costs throughput: every call of the node passes through the harness.
         fails = bool(needs_of(spec, target) & OF_DISKS)
@@ -393,7 +392,7 @@ def open_machines(
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,
-        services=OwnServices(host, started, zookeeper_view) if started else None,
+        services=services,
         time=RealTime(host.require_all),
         addresses=addresses,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from harness.ability import Ability
+from harness.environment.services import Own
 from harness.run.spec import RunSpec
+from harness.scenario.service_steps import hits_on_services, require_services, takes_power
 from harness.target.target import Target
 from nemesis import faults_of
 
@@ -17,13 +17,22 @@ def needs_of(spec: RunSpec, target: Target) -> frozenset[Ability]:
     return frozenset(each for each in named if each is not None)
 
 
-def own_services(spec: RunSpec, target: Target) -> Mapping[str, int]:
-    """Return the services that a run must not share with others, each with the number of its processes."""
-    needs = needs_of(spec, target)
-    own: dict[str, int] = {}
+def own_services(spec: RunSpec, target: Target) -> Own:
+    """
+    Return the services that a run must not share with others.
+
+    Raises:
+        UsageError: the target has no such services, or a step's fault cannot hit them.
+    """
+    needs, asked, faults = needs_of(spec, target), spec.scenario.services, faults_of(target)
+    require_services(spec.scenario, target, faults)
+    lone = Ability.OWN_SERVICES in needs or any(hits_on_services(spec.scenario))
+    counts: dict[str, int] = {}
     for service in target.services:
-        if Ability.SERVICE_ENSEMBLE in needs:
-            own[service.name] = service.several
-        elif Ability.OWN_SERVICES in needs:
-            own[service.name] = 1
-    return own
+        if service.name in asked:
+            counts[service.name] = asked[service.name]
+        elif Ability.SERVICE_ENSEMBLE in needs:
+            counts[service.name] = service.several
+        elif lone:
+            counts[service.name] = 1
+    return Own(counts=counts, loses_power=takes_power(spec.scenario, faults))

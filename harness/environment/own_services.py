@@ -52,6 +52,10 @@ class OwnServices:
         self._lost: set[str] = set()
         self._mutex = threading.Lock()
 
+    def __contains__(self, name: str) -> bool:
+        """Return True for the name of one of the processes."""
+        return name in self._of
+
     @property
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """The processes of each kind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from harness.cleanup.process import until
@@ -18,12 +18,23 @@ NOTHING: Final[Others] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """The services that a run must have for itself, each with the number of its processes; what their disks do."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    loses_power: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
     """The processes of one kind, and how each is started again."""
 
     service: Service
     processes: tuple[Process, ...]
     launches: Mapping[str, Launch]
+
+
+NONE_OWN: Final = Own()
 
 
 def start_shared(host: Host, services: Sequence[Service]) -> Others:
@@ -35,21 +46,19 @@ def start_shared(host: Host, services: Sequence[Service]) -> Others:
     return found
 
 
-def start_own(
-    host: Host, services: Sequence[Service], own: Mapping[str, int], shared: Others, *, loses_power: bool = False
-) -> tuple[list[Started], Others]:
+def start_own(host: Host, services: Sequence[Service], own: Own, shared: Others) -> tuple[list[Started], Others]:
     """
     Start the services of one run, those that it does not share; return them, and the addresses of all kinds.
 
     Args:
-        own: of how many processes each kind is that must be the run's own; what cannot be shared is so anyway.
+        own: those that it must not share; what cannot be shared is its own anyway.
         shared: the addresses of what runs share.
     """
     started: list[Started] = []
-    found: Others = {kind: each for kind, each in shared.items() if kind not in own}
+    found: Others = {kind: each for kind, each in shared.items() if kind not in own.counts}
     for service in (each for each in services if each.name not in found):
-        names = service.names(own.get(service.name, 1))
-        started.append(start(host, service, names, found, loses_power=loses_power))
+        names = service.names(own.counts.get(service.name, 1))
+        started.append(start(host, service, names, found, loses_power=own.loses_power))
         found = {**found, service.name: addresses(started[-1])}
     return started, found
 
@@ -88,6 +97,11 @@ def start(
 def addresses(started: Started) -> tuple[Address, ...]:
     """Return where nodes and the harness reach each process."""
     return tuple(each.address for each in started.processes)
+
+
+def of_metadata(services: Sequence[Service], found: Others) -> Sequence[Address]:
+    """Return the addresses of the service that holds the metadata."""
+    return next(found[each.name] for each in services if each.holds_metadata)
 
 
 def prepare(host: Host, service: Service, process: Process) -> None:

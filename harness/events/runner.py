@@ -73,6 +73,10 @@ class Setup(Event):
         default=None,
         metadata=key("true if the delete of a topic may take effect after it was acknowledged, as Apache Kafka's"),
     )
+    services: tuple[str, ...] | None = field(
+        default=None,
+        metadata=key("the processes of services, which are no nodes, where the schedule may hit them"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.scenario.file import Step
 from harness.scenario.runner import Play
+from harness.scenario.service_steps import hits_on_services
 from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
 from harness.tables.following import Following
@@ -139,7 +140,9 @@ class Player:
                 cluster.cancel()
             client = environment.make_client(cluster)
             stop = self._stop(spec, history)
-            setup = setup_event(spec, power_tier=cluster.host.power_tier, sends_once=client.sends_once)
+            services = cluster.service_nodes if any(hits_on_services(spec.scenario)) else ()
+            tier = cluster.host.power_tier
+            setup = setup_event(spec, power_tier=tier, sends_once=client.sends_once, services=services)
             cluster.record("runner", OpType.INFO, setup)
             self._play(spec, cluster, client, stop, [] if executed is None else executed)
             environment.record_evidence(cluster)
@@ -214,7 +217,7 @@ def _progress(op: Op, on_step: Callable[[str], None]) -> None:
             on_step("final reads")
 
 
-def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
+def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool, services: tuple[str, ...] = ()) -> Setup:
     """Return the history's first event: everything that was chosen and drawn."""
     settings, counts = spec.scenario.settings, spec.draw.counts
     return Setup(
@@ -248,4 +251,5 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         churned=spec.scenario.clients.churned or None,
         removed=tuple(map(str, spec.scenario.removed)) or None,
         deletes_later=spec.rules.get(DELETES) == LATER or None,
+        services=services or None,
     )

@@ -59,7 +59,7 @@ from targets.simulator.zookeeper_faults import (
     random_together,
     random_world,
 )
-from targets.simulator.zookeeper_servers import SimZooKeeperServers
+from targets.simulator.zookeeper_servers import KIND, SEVERAL, SimZooKeeperServers
 from targets.simulator.zookeeper_view import SimZooKeeperView
 
 SIMULATOR = "simulator"
@@ -211,7 +211,7 @@ def _line(event: Event) -> str:
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
-    servers = SimZooKeeperServers(world)
+    servers = SimZooKeeperServers(world, spec.scenario.services.get(KIND, SEVERAL))
     cluster = Cluster(
         host=ServedMachines(world, spec.scenario.stores, servers),
         target=target,

@@ -11,7 +11,7 @@ import pytest
 from harness.cluster.cluster import Cluster
 from harness.effect import ON_ZOOKEEPER
 from harness.environment.own_services import OwnServices
-from harness.environment.services import start_own
+from harness.environment.services import Own, start_own
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
@@ -137,10 +137,11 @@ def test_shared_zookeeper_is_not_touched(cluster: Cluster) -> None:
 
 
 @contextmanager
-def with_own_zookeeper(folder: Path, servers: int) -> Iterator[Cluster]:
+def with_own_zookeeper(folder: Path, servers: int, *, power: bool = False) -> Iterator[Cluster]:
     """Start a cluster with a ZooKeeper of its own; the address of the shared one leads nowhere."""
     nowhere = Address(host="127.0.0.1", port=1)
-    with running(folder / "run", nowhere, "kip101", IDS, replicas=REPLICAS, own_servers=servers) as made:
+    own = {"own_servers": servers, "power_of_services": power}
+    with running(folder / "run", nowhere, "kip101", IDS, replicas=REPLICAS, **own) as made:
         client_of(made).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
         await_whole(made)
         yield made
@@ -181,7 +182,7 @@ def test_ensemble_in_containers_loses_its_leader_and_is_whole_again(tmp_path: Pa
         stack.callback(history.close)
         stack.callback(host.close)
         host.open()
-        started, addresses = start_own(host, (ZOOKEEPER,), {"zookeeper": 3}, {})
+        started, addresses = start_own(host, (ZOOKEEPER,), Own(counts={"zookeeper": 3}), {})
         first, *others = addresses["zookeeper"]
         view = RealZooKeeperView(
             zookeeper=first, others=others, chroot="/x", target=TARGET, ids=IDS, history=history

@@ -108,8 +108,11 @@ class FakeCluster(Cluster):
             watch=lambda *_: None,
         )
         self.time = RealTime()
-        self.target = SimpleNamespace(  # type: ignore[assignment]
-            emits_events=lambda: True, first_question=lambda _: "OffsetForLeaderEpoch"
+        self.target = SimpleNamespace(
+            services=(),
+            faults={},  # type: ignore[assignment]
+            emits_events=lambda: True,
+            first_question=lambda _: "OffsetForLeaderEpoch",
         )
         self.gone: set[str] = set()
         self.host = SimpleNamespace(  # type: ignore[assignment]
