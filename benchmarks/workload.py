@@ -40,7 +40,7 @@ from harness.scenario.steps import Pass
 from harness.scenario.variant import Variant
 from harness.target.found import target as target_of
 from harness.workload.plan import Place
-from nemesis import NEMESES
+from nemesis import faults_of
 from workloads import WORKLOADS
 
 SECONDS_MAX: Final = 3_600
@@ -111,7 +111,7 @@ def measure(spec: RunSpec, folder: Path) -> tuple[Figures, RunResult]:
         stack.callback(environment.close)
         environment.open(folder / "environment")
         run = create_suite(folder, "workload").create_run(spec.name)
-        Player(environment=environment, faults=NEMESES).play(spec, run)
+        Player(environment=environment, faults=faults_of(target)).play(spec, run)
     began = time.process_time()
     ops = list(history_ops(run.history))
     result = judge(spec, ops)

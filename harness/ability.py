@@ -21,7 +21,8 @@ class Ability(StrEnum):
     every change of it fail with EROFS. DISK_SLOW: have its calls take longer. LOST_DISKS: replace a node's disk by
     an empty one. TORN_POWER_LOSS: lose a part of what was not flushed. BIT_ROT: change a byte of its files.
     SEGMENTS: delete the newest piece of a log.
-    OWN_ZOOKEEPER: start a ZooKeeper server for one run alone. ENSEMBLE: start three, of which one leads.
+    OWN_SERVICES: start services for one run alone. SERVICE_ENSEMBLE: start several processes of one, of which one
+    leads.
     CLIENT_PROCESSES: let a workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers
     through links that can be cut. PACKETS_DROPPED: have the kernel drop the packets of a node's listeners.
     PACKETS_THROTTLED: have it pass what is sent to a node at a low rate. PACKETS_LOSSY: have it delay that
@@ -43,8 +44,8 @@ class Ability(StrEnum):
     TORN_POWER_LOSS = "torn-power-loss"
     BIT_ROT = "bit-rot"
     SEGMENTS = "log-segments"
-    OWN_ZOOKEEPER = "own-zookeeper"
-    ENSEMBLE = "zookeeper-ensemble"
+    OWN_SERVICES = "own-services"
+    SERVICE_ENSEMBLE = "service-ensemble"
     CLIENT_PROCESSES = "client-processes"
     CLIENT_LINKS = "client-links"
     PACKETS_DROPPED = "packets-dropped"

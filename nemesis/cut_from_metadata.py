@@ -8,12 +8,11 @@ Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; KAFKA-6879
 
 from __future__ import annotations
 
-from harness.cluster import link_fault
+from harness.cluster import link_fault, metadata_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 from harness.fabric.core.rules import METADATA
-from nemesis import zookeeper_back
 
 
 def inject(cluster: Cluster, name: str) -> str:
@@ -27,7 +26,7 @@ FAULT = Fault(
     name="cut-from-metadata",
     doc="cut the node from ZooKeeper alone; its session lives on until its own timeout",
     inject=inject,
-    heal=zookeeper_back.inject,
+    heal=metadata_fault.end,
     probe=link_fault.probe,
     effect=Effect.METADATA_LOST,
     band=Band.IMPAIRED,

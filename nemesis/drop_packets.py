@@ -31,4 +31,5 @@ FAULT = Fault(
     band=Band.IMPAIRED,
     weight=0.0,
     needs=NEEDS[Packets.DROPPED],
+    of_services=True,
 )

@@ -26,4 +26,5 @@ FAULT = Fault(
     probe=probe,
     effect=Effect.DOWN,
     band=Band.DOWN,
+    of_services=True,
 )

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.link_fault import around, probe, sever
+from harness.cluster.link_fault import isolate, probe
 from harness.effect import Band, Effect
 from nemesis import reconnect
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut every link between the node and the others; the probe is a frame that was lost."""
-    return sever(cluster, "partition-isolate", Effect.PARTITIONED, name, around(cluster, name))
+    return isolate(cluster, "partition-isolate", Effect.PARTITIONED, name)
 
 
 FAULT = Fault(
@@ -28,4 +28,5 @@ FAULT = Fault(
     effect=Effect.PARTITIONED,
     band=Band.IMPAIRED,
     weight=0.0,
+    of_services=True,
 )

@@ -22,4 +22,5 @@ FAULT = Fault(
     heals=frozenset({Effect.PACKETS_IMPAIRED}),
     band=Band.MARK,
     weight=0.0,
+    of_services=True,
 )

@@ -26,4 +26,5 @@ FAULT = Fault(
     probe=probe,
     effect=Effect.PAUSED,
     band=Band.PAUSED,
+    of_services=True,
 )

@@ -25,4 +25,5 @@ FAULT = Fault(
     probe=kill.probe,
     effect=Effect.POWER_LOST,
     band=Band.DOWN,
+    of_services=True,
 )

@@ -29,4 +29,5 @@ FAULT = Fault(
     band=Band.DOWN,
     weight=0.0,
     needs=Ability.TORN_POWER_LOSS,
+    of_services=True,
 )

@@ -22,4 +22,5 @@ FAULT = Fault(
     heals=ON_LINKS,
     band=Band.MARK,
     weight=0.0,
+    of_services=True,
 )

@@ -20,4 +20,5 @@ FAULT = Fault(
     effect=Effect.NONE,
     heals=DOWN,
     band=Band.MARK,
+    of_services=True,
 )

@@ -20,4 +20,5 @@ FAULT = Fault(
     effect=Effect.NONE,
     heals=frozenset({Effect.PAUSED}),
     band=Band.MARK,
+    of_services=True,
 )

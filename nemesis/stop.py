@@ -28,4 +28,5 @@ FAULT = Fault(
     band=Band.DOWN,
     weight=0.0,
     by_itself=True,
+    of_services=True,
 )

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
+from harness.environment.services import Own
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.launch import Address, Launch
@@ -26,6 +27,7 @@ from harness.target.metadata import TargetRun
 from harness.target.settings import Settings
 from harness.target.target import NodeSpec
 from targets.broker_target.target import BrokerTarget
+from tests.services import shared
 from tests.specs import cluster_spec
 
 _numbers = itertools.count()
@@ -113,6 +115,7 @@ def running(
     host: str = "local",
     make_host: MakeHost | None = None,
     own_servers: int = 0,
+    power_of_services: bool = False,
     client_links: bool = False,
     changes: Sequence[str] = (),
     segment_bytes: int | None = None,
@@ -134,6 +137,7 @@ def running(
         host: the host of the nodes.
         make_host: what opens it, where its name does not suffice.
         own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
+        power_of_services: whether their disks can lose power.
         client_links: whether clients reach brokers through the fabric.
         changes: rules of the protocol that are changed, as `idempotence=no`.
         segment_bytes: how large a segment of a log is at most; None for the broker's own limit.
@@ -149,9 +153,9 @@ def running(
         History(run_dir / "history.jsonl"),
         make_host=make_host or HOSTS[host],
         target=target,
-        zookeeper=zookeeper,
+        shared=shared(zookeeper),
         power_tier=power_tier,
-        own_servers=own_servers,
+        own=Own(counts={"zookeeper": own_servers} if own_servers else {}, loses_power=power_of_services),
         client_links=client_links,
     )
     try:

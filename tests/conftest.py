@@ -13,13 +13,15 @@ import pytest
 
 from harness.cli import check
 from harness.history.file import History
-from harness.hosts import HOSTS, local
+from harness.hosts import HOSTS
 from harness.java import Java
 from harness.launch import Address
 from harness.suite import runner
 from harness.suite.interrupts import SIGNALS
+from targets.kafka_family.zookeeper import server
 from tests.needs import ROWS, names_of
 from tests.scenario.fakes import FakeCluster
+from tests.services import zookeeper_on
 from tests.skips import LACKED, Skips
 
 # The markers of the slow lanes, and how a file names one of them.
@@ -156,7 +158,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     ground = HOSTS["local"](tmp_path_factory.mktemp("zookeeper"), power_tier="watermark")
     ground.open()
     try:
-        yield ground.start_zookeeper()
+        yield zookeeper_on(ground)
     finally:
         ground.close()
 
@@ -165,7 +167,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 def java_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the search for Java by a fixed result, for a test that starts none."""
     found = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
-    for module in (runner, local, check):
+    for module in (runner, server, check):
         monkeypatch.setattr(module, "find_java", lambda: found)
 
 

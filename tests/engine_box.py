@@ -138,7 +138,7 @@ class EngineBox:
             made = image_build.ensure(outer)
             base = image_build._known_base(outer, image_build._base_name())
             with self.client() as client:
-                for each in (base, outer.images.get(made.broker), outer.images.get(made.zookeeper)):
+                for each in (base, outer.images.get(made.broker), outer.images.get(made.java)):
                     client.images.load(each.save(named=True))
         finally:
             outer.close()

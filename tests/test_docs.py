@@ -8,9 +8,9 @@ from checkers import CHECKERS
 from harness.environment import ENVIRONMENTS
 from harness.hosts import HOSTS
 from harness.target.found import found
-from nemesis import NEMESES
 from targets.kafka_family.clients.part import CLIENTS
 from tests import tidy, tidy_docs
+from tests.faults import NEMESES
 from tests.needs import needs
 from tests.tidy import Tree
 from workloads import WORKLOADS

@@ -13,8 +13,8 @@ import pytest
 
 from harness.ability import Ability
 from harness.machine.table import MACHINE, ROW_OF
-from nemesis import NEMESES
 from tests import conftest, needs, skips
+from tests.faults import NEMESES
 from tests.skips import Lane
 from tests.tidy import ROOT
 
@@ -123,7 +123,7 @@ def test_every_ability_of_a_fault_that_a_tool_gives_has_a_row() -> None:
     assert set(ROW_OF.values()) <= MACHINE.keys()
     packets_disks_clocks = {fault.needs for fault in NEMESES.values() if fault.needs}
     everywhere = {Ability.LOST_DISKS, Ability.TORN_POWER_LOSS, Ability.BIT_ROT, Ability.SEGMENTS}
-    of_zookeeper = {Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE}
+    of_zookeeper = {Ability.OWN_SERVICES, Ability.SERVICE_ENSEMBLE}
     of_clients = {Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS}
     assert packets_disks_clocks <= ROW_OF.keys() | everywhere | of_zookeeper | of_clients
 

@@ -28,6 +28,9 @@ LENGTH_REASON: Final = "Length:"
 # The modules that are found by their name: harness/events/older.py.
 _FOUND: Final = re.compile(r"targets/\w+/older\.py")
 
+# The modules that are found by their name: harness/events/older.py, harness/hosts/contents.py.
+_FOUND: Final = re.compile(r"targets/\w+/(older|bundle)\.py")
+
 # The modules of tests in which the machine is asked, and a test is skipped.
 _DECIDES: Final = ("tests/needs.py", "tests/skips.py")
 # What they alone use, and how a path would be asked for.
@@ -151,6 +154,7 @@ def orphans(tree: Tree) -> list[str]:
         if not path.endswith(("__init__.py", "__main__.py")) and _module_name(path) not in used
         if not _FOUND.fullmatch(path)
         if not _OF_A_TARGET.fullmatch(path)
+        if not _FOUND.fullmatch(path)
         if not _runs(module)
     ]
 

@@ -48,13 +48,13 @@ def guided(first: int, tries: int, *, by_coverage: bool) -> int | None:
     from harness.run.player import Player
     from harness.search.random_runs import RandomRuns
     from harness.search.simulated import simulate
+    from harness.suite.scenario_files import faults_on
     from harness.target.settings import MessageFormat
-    from nemesis import NEMESES
     from targets import VIRTUAL_HOST as SIM
 
     runs = RandomRuns(target="broker", variant=PROTOCOL, host=SIM)
     environment = PairsEnvironment(runs.load_target())
-    player = Player(environment=environment, faults=NEMESES)
+    player = Player(environment=environment, faults=faults_on("broker"))
     known: set[object] = set()
     corpus: list[RunSpec] = []
     for at, spec in enumerate(_specs(runs, corpus, first)):

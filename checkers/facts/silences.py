@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checkers.facts.fact import fact
-from harness.effect import ON_METADATA, nature_of
-from harness.events import Delay, Heal, Hold, Injection, Release
+from harness.effect import LASTING, ON_METADATA, nature_of
+from harness.events import Delay, Heal, Hold, Injection, Release, Setup
 from harness.model import Op, OpType, events_of
 
 METADATA_REQUEST: Final = "metadata-request"
+# In place of a node: each.
+ANY: Final = "*"
 
 
 class Silence(NamedTuple):
@@ -29,7 +31,12 @@ def silences(ops: Sequence[Op]) -> list[Silence]:
 
 def unheard(ops: Sequence[Op], node: str, first: int, last: int) -> bool:
     """Return True if a fault kept a node and the metadata apart at some time between two indexes."""
-    return any(each == node and begun < last and end.index > first for each, begun, end in _unheard(ops))
+    return any(each in (node, ANY) and begun < last and end.index > first for each, begun, end in _unheard(ops))
+
+
+def services_hit(ops: Sequence[Op]) -> bool:
+    """Return True if a fault hit a service, so that a write of any node may have been late."""
+    return any(each == ANY for each, _, _ in _unheard(ops))
 
 
 @fact
@@ -37,14 +44,18 @@ def _unheard(ops: Sequence[Op]) -> list[tuple[str, int, Op]]:
     """Return (node, index of the fault's beginning, op of its end) for each fault of the metadata."""
     begun: dict[str, int] = {}
     found: list[tuple[str, int, Op]] = []
+    services = {name for _, setup in events_of(ops, Setup) for name in setup.services or ()}
     for op, fault in events_of(ops, Injection):
         nature = nature_of(op)
         for node in fault.nodes:
-            if nature.effect in ON_METADATA:
+            # What a service does not answer, no node hears.
+            effects = LASTING if node in services else ON_METADATA
+            if nature.effect in effects:
                 begun.setdefault(node, op.index)
-            elif nature.heals & ON_METADATA and op.type is not OpType.INVOKE and node in begun:
+            elif nature.heals & effects and op.type is not OpType.INVOKE and node in begun:
                 found.append((node, begun.pop(node), op))
-    return found + [(node, since, ops[-1]) for node, since in begun.items()]
+    found += [(node, since, ops[-1]) for node, since in begun.items()]
+    return [(ANY if node in services else node, since, end) for node, since, end in found]
 
 
 def _by_rules(ops: Sequence[Op]) -> list[Silence]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from checkers.facts.moments import Moment, anomaly, margin_ns, moments, states
+from checkers.facts.silences import services_hit
 from checkers.facts.view import at, setup_of
 from checkers.facts.wrong_clocks import clock_was_wrong
 from harness.effect import ON_METADATA, nature_of
@@ -139,6 +140,6 @@ def _metadata_hurt(ops: Sequence[Op]) -> bool:
     """Return True if a fault of the metadata or of a link to it may have delayed a write."""
     if any(world.metadata_faults_bit for _, world in events_of(ops, World)):
         return True
-    if any(nature_of(op).effect in ON_METADATA for op, _ in events_of(ops, Injection)):
+    if any(nature_of(op).effect in ON_METADATA for op, _ in events_of(ops, Injection)) or services_hit(ops):
         return True
     return any(_METADATA in rule.link for kind in (Cut, Hold, Delay, Double) for _, rule in events_of(ops, kind))

@@ -29,6 +29,7 @@ from harness.events import (
     Leader,
     Member,
     Members,
+    Setup,
     Started,
 )
 from harness.model import Anomaly, Kind, Op, OpType, events_of
@@ -170,9 +171,13 @@ def _mutes(ops: Sequence[Op]) -> dict[str, list[Op]]:
 def _hurt(ops: Sequence[Op]) -> dict[str, list[Op]]:
     """Return the faults that may keep each node from reporting that it registered, in index order."""
     found: dict[str, list[Op]] = {}
+    setups = [setup for _, setup in events_of(ops, Setup)]
+    services = {name for setup in setups for name in setup.services or ()}
     for op, fault in events_of(ops, Injection):
         if nature_of(op).effect in _KEEPS:
-            for node in fault.nodes:
+            # What hits a service may keep each node.
+            hit = {*fault.nodes} & services
+            for node in (name for setup in setups for name in setup.nodes) if hit else fault.nodes:
                 found.setdefault(node, []).append(op)
     return found
 

@@ -158,6 +158,7 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
         if (source is Source.CLIENT and f != "poll") or f == "step":
             continue
         expected = {*(setup.replicas if source is Source.LOG else setup.nodes)}
+        expected |= {*(setup.services or ())} if source is Source.NEMESIS else set()
         if _all_names(source, f, group) <= (expected | {None} if f in _MAY_BE_NONE else expected):
             continue
         for op in group:

@@ -16,6 +16,8 @@ from harness.cluster.fault import Fault
 from harness.effect import Effect
 from harness.model import PreconditionError
 
+# One process of the run's services, which are no replicas: no other aim means any.
+SERVICE: Final = "service"
 # Only nodes that are down can suffer these.
 _OF_THE_DOWN: Final = frozenset({Effect.LOG_CUT, Effect.DISK_LOST})
 
@@ -34,13 +36,14 @@ def aimed(aim: str, cluster: Cluster, fault: Fault, chance: Random) -> tuple[str
     Raises:
         PreconditionError: no node is meant: there is no leader, say, or the fault's effect is on none.
     """
+    names = cluster.service_nodes if aim == SERVICE else tuple(cluster.ids)
     if fault.heals:
         in_question = cluster.in_force.nodes(fault.heals)
     elif fault.effect in _OF_THE_DOWN:
         in_question = cluster.down
     else:
-        in_question = frozenset(cluster.ids) - cluster.down
-    able = [name for name in cluster.ids if name in in_question]
+        in_question = frozenset(names) - cluster.down
+    able = [name for name in names if name in in_question]
     chosen = AIMS[aim](cluster, able, chance)
     found = tuple(name for name in able if name in chosen)
     if not found:
@@ -68,7 +71,7 @@ def _controller(cluster: Cluster, able: Sequence[str], chance: Random) -> Sequen
 
 
 def _one(cluster: Cluster, able: Sequence[str], chance: Random) -> Sequence[str | None]:
-    """One of all nodes."""
+    """One of all nodes, or of all processes of services."""
     del cluster
     return _one_of(able, chance)
 
@@ -109,6 +112,12 @@ def _one_of(names: Sequence[str], chance: Random) -> Sequence[str]:
     return (chance.choice(names),) if names else ()
 
 
+def expanded(nodes: Sequence[str], cluster: Cluster) -> tuple[str, ...]:
+    """Return the nodes that words mean: the name of a service means all processes of its kind."""
+    kinds = {} if cluster.services is None else cluster.services.names
+    return tuple(dict.fromkeys(name for word in nodes for name in kinds.get(word, (word,))))
+
+
 AIMS: Final[Mapping[str, _Pick]] = {
     "leader": _leader,
     "follower": _follower,
@@ -118,4 +127,5 @@ AIMS: Final[Mapping[str, _Pick]] = {
     "majority": _majority,
     "all": _all,
     "last-in-isr": _last_in_isr,
+    SERVICE: _one,
 }

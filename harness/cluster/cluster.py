@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from harness import limits
@@ -18,7 +19,7 @@ from harness.ability import OF_TARGETS, Ability
 from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
 from harness.cluster.in_force import InForce
-from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers
+from harness.cluster.interfaces import Links, Machines, Services, Time
 from harness.cluster.last_words import explained
 from harness.cluster.names import OWN, protocol_of
 from harness.cluster.partition import NOTED, Partition
@@ -55,7 +56,7 @@ class Cluster:
         partitions: all of them, the main one first.
         churners: the clients that create and delete topics of their own.
         workload: the clients of the run's workload while they work, None before, or if there is none.
-        zookeeper: the servers of ZooKeeper, if they are this run's own; None if it shares them with others.
+        services: those that are this run's own; None if it shares all with others, or has none.
         removed: those of `further` that an operator removes, and may add again.
         churned: those topics, and what is removed; their partitions are no part of `partitions`.
         watched: all partitions, those of churned topics among them.
@@ -87,7 +88,7 @@ class Cluster:
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     churners: tuple[ChurnPlan, ...] = ()
     removed: tuple[Place, ...] = ()
-    zookeeper: ZooKeeperServers | None = None
+    services: Services | None = None
     workload: Workload | None = None
     partitions: tuple[Partition, ...] = field(init=False)
     churned: ChurnedTopics = field(init=False)
@@ -173,6 +174,11 @@ class Cluster:
         """The nodes that are cut off from the metadata."""
         return self.in_force.nodes({Effect.CUT_OFF})
 
+    @property
+    def service_nodes(self) -> tuple[str, ...]:
+        """The processes of the run's own services: nodes of its machines that are no replicas."""
+        return () if self.services is None else tuple(chain(*self.services.names.values()))
+
     # --- nodes -----------------------------------------------------------------------------------------------
     def start(self, name: str) -> str:
         """
@@ -186,6 +192,8 @@ class Cluster:
         Raises:
             PreconditionError: the process ended by itself, or did not register or serve in time.
         """
+        if self.services is not None and name in self.service_nodes:
+            return self.services.start(name)
         shown = not self.lacks(Ability.MEMBERS)
         old = self.metadata.incarnation(name) if shown else 0
         refused = bool(old) and self.traits.refuses_old_membership
@@ -256,7 +264,7 @@ class Cluster:
 
         Nobody knows them while no metadata are read.
         """
-        if self.zookeeper is not None and self.zookeeper.out:
+        if name in self.service_nodes or (self.services is not None and self.services.out):
             return 0, -1
         truth = self.truth()
         member = 0 if self.lacks(Ability.MEMBERS) else self.metadata.incarnation(name)

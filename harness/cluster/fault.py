@@ -43,6 +43,7 @@ class Fault:
         by_itself: the process does it, so a paused one cannot.
         why_not: returns why it is not applicable to a node now, beyond what its effects say; "" if it is. A random
             schedule skips it then, and says why.
+        of_services: it can also hit a process of a service, which is a node that is no replica.
         needs: what a machine must be able to do for it, None for what every machine can. Where a machine cannot, a
             command that names the fault is refused, and a random schedule skips it; both say why.
     """
@@ -61,6 +62,7 @@ class Fault:
     why_not: Callable[[Cluster, str], str] | None = None
     needs: Ability | None = None
     everywhere: bool = False
+    of_services: bool = False
 
     @property
     def nature(self) -> Nature:

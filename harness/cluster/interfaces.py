@@ -219,26 +219,35 @@ class Links(Protocol):
         """End all links."""
 
 
-class ZooKeeperServers(Protocol):
+class Services(Protocol):
     """
-    The servers of a run's own ZooKeeper, one or three. Methods that inject or undo a fault return what was seen.
+    The services of one run alone. Methods that inject or undo a fault return what was seen.
+
+    Ordinary faults hit one process, as a node of the machines. What is here is of all processes of a kind.
 
     Raises:
-        PreconditionError: what is asked for was not seen in time, or these servers cannot do it.
+        PreconditionError: what is asked for was not seen in time, or these services cannot do it.
     """
 
     @property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """The processes of each kind."""
+
+    @property
     def out(self) -> bool:
-        """Whether nobody is answered."""
+        """Whether nobody is answered about metadata."""
 
-    def halt(self) -> str:
-        """Stop all servers from answering; no connection ends by it."""
+    def start(self, name: str) -> str:
+        """Start a process that is down; return when it serves, or cannot since too few of its peers run."""
 
-    def lose_leader(self) -> str:
-        """Kill the server that leads the others; return when another leads and answers."""
+    def halt(self, kind: str) -> str:
+        """Stop all processes of a kind from answering; no connection ends by it."""
+
+    def lose_leader(self, kind: str) -> str:
+        """Kill the process that leads the others; return when another leads and answers."""
 
     def lacking(self) -> str:
-        """Return which servers do not serve, "" if all do."""
+        """Return which processes do not serve, "" if all do."""
 
     def mend(self) -> str:
-        """Let all servers serve again; return when they do, with what became of the sessions."""
+        """Let what the two faults above took away serve again; return when it does."""

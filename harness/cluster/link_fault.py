@@ -25,6 +25,7 @@ BITES_WITHIN_S: Final = 3.0
 # After a heal: how long a connection may take to come back, before the evidence says that none did.
 BACK_WITHIN_S: Final = 2.0
 ANY_API: Final = "*"
+METADATA: Final = "metadata"
 DIRECTIONS: Final = ("request", "answer")
 
 
@@ -65,6 +66,26 @@ def sever(cluster: Cluster, fault: str, effect: Effect, node: str, links: Iterab
     refuse_twice(cluster, fault, node)
     cut = cluster.fabric.cut_links(links)
     return begin(cluster, fault, effect, node, LinkRules(word="lost", rules=(cut,)))
+
+
+def isolate(cluster: Cluster, fault: str, effect: Effect, node: str) -> str:
+    """
+    Cut a node from all others, or all nodes from a service; return what was lost so far, something at least.
+
+    Nodes may ask a service seldom, so their connections to it end.
+
+    Raises:
+        PreconditionError: as `sever`; or the service has several processes, which are one to the fabric.
+    """
+    if node not in cluster.service_nodes:
+        return sever(cluster, fault, effect, node, around(cluster, node))
+    refuse_twice(cluster, fault, node)
+    if len(cluster.service_nodes) > 1:
+        raise PreconditionError(
+            f"{node}: links to several processes of services are one to the fabric; expected a lone one"
+        )
+    rules = tuple(cluster.fabric.cut(name, METADATA, close=True) for name in cluster.ids)
+    return begin(cluster, fault, effect, node, LinkRules(word="lost", rules=rules))
 
 
 def impose(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRules) -> str:

@@ -10,7 +10,7 @@ from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.docs.evidence import EVIDENCED, FOLDER, Cell, read
 from harness.effect import Band, Effect
-from nemesis import NEMESES
+from harness.suite.scenario_files import known_faults
 
 BAND_MEANINGS: Final[Mapping[Band, str]] = {
     Band.DOWN: "until the node restarts",
@@ -46,7 +46,7 @@ def nemeses() -> str:
             _healed_by(name),
             BAND_MEANINGS[fault.band],
         )
-        for name, fault in NEMESES.items()
+        for name, fault in known_faults().items()
     ]
     return markdown.page(
         "Nemeses",
@@ -101,12 +101,13 @@ def nemeses() -> str:
 def _evidence() -> list[str]:
     """Return a table for each fault: what it and its heal said on each host, or why the host refuses it."""
     found = {host: read(host) for host in EVIDENCED}
-    missing = [f"{fault} on {host}" for host, cells in found.items() for fault in NEMESES if fault not in cells]
+    faults = known_faults()
+    missing = [f"{fault} on {host}" for host, cells in found.items() for fault in faults if fault not in cells]
     if missing:
         raise ValueError(f"{FOLDER}: nothing of {', '.join(missing)}; expected every cell: make evidence HOST=…")
     return [
         part
-        for fault in NEMESES
+        for fault in faults
         for part in (
             f"### {fault}",
             markdown.table(
@@ -138,7 +139,7 @@ def _target_rows() -> list[tuple[str, ...]]:
 
 
 def _needing(ability: Ability) -> str:
-    return ", ".join(f"`{name}`" for name, fault in NEMESES.items() if fault.needs is ability)
+    return ", ".join(f"`{name}`" for name, fault in known_faults().items() if fault.needs is ability)
 
 
 def _effect(fault: Fault) -> str:
@@ -147,6 +148,6 @@ def _effect(fault: Fault) -> str:
 
 
 def _healed_by(name: str) -> str:
-    heal = NEMESES[name].heal
-    by = [other for other, fault in NEMESES.items() if heal is not None and fault.inject == heal]
+    heal = known_faults()[name].heal
+    by = [other for other, fault in known_faults().items() if heal is not None and fault.inject == heal]
     return f"`{by[0]}`" if by else "itself" if heal else "needs none"

@@ -8,12 +8,14 @@ and looks at them as fast as ever.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from harness import limits
 from harness.ability import Ability
 from harness.cleanup.process import until
 from harness.clocks import Reading, Which
+from harness.cluster.fault import Fault
 from harness.environment.needs import needs_of
 from harness.hosts import moments
 from harness.hosts.base import Host
@@ -21,7 +23,7 @@ from harness.model import PreconditionError
 from harness.run.spec import RunSpec
 from harness.scenario.steps import Inject
 from harness.target.target import Target
-from nemesis import NEMESES
+from nemesis import faults_of
 
 _WHICH: Final = {Ability.WALL_CLOCK: Which.WALL, Ability.CLOCKS: Which.BOTH}
 
@@ -34,11 +36,14 @@ class NodesClocks:
     for it; otherwise the nodes have either kind in turns, and a node has the other at its next start.
     """
 
-    def __init__(self, spec: RunSpec) -> None:
+    def __init__(self, spec: RunSpec, target: Target) -> None:
         """Nothing has started yet."""
+        faults = faults_of(target)
         steps = [step.act for step in spec.scenario.steps if isinstance(step.act, Inject)]
-        self._wanted = sorted(_WHICH[each] for each in needs_of(spec) if each in _WHICH)
-        self._named = {name: which for act in reversed(steps) if (which := _of(act.fault)) for name in act.nodes}
+        self._wanted = sorted(_WHICH[each] for each in needs_of(spec, target) if each in _WHICH)
+        self._named = {
+            name: which for act in reversed(steps) if (which := _of(faults, act.fault)) for name in act.nodes
+        }
         self._order = list(spec.draw.ids)
         self._lives = dict.fromkeys(self._order, 0)
         self._now: dict[str, Which | None] = {}
@@ -66,8 +71,8 @@ class NodesClocks:
         )
 
 
-def _of(fault: str) -> Which | None:
-    needs = NEMESES[fault].needs if fault in NEMESES else None
+def _of(faults: Mapping[str, Fault], name: str) -> Which | None:
+    needs = faults[name].needs if name in faults else None
     return None if needs is None else _WHICH.get(needs)
 
 

@@ -25,8 +25,11 @@ from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.needs import needs_of
 from harness.environment.node_logs import NodeLogs, why_lacking
+from harness.environment.own_services import OwnServices
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
+from harness.environment.served_host import served
+from harness.environment.services import NONE_OWN, Own, of_metadata, start_own
 from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.history.file import History
@@ -39,9 +42,9 @@ from harness.model import OpType
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.metadata import TargetRun
+from harness.target.services import Others
 from harness.target.target import NodeSpec, Target
 from harness.target.wire import CLIENTS, METADATA, Between
-from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
 from targets.kafka_family.zookeeper.opening import chroot_of
 
 
@@ -75,9 +78,8 @@ class RealMachines:
         self._logs = NodeLogs(target, self.disk, self._address)
         self._spec = spec
         self._torn = 0
-        # Of nodes that another protocol was installed on.
         self._installed: dict[str, tuple[str, Mapping[str, str]]] = {}
-        self._clocks = NodesClocks(spec)
+        self._clocks = NodesClocks(spec, target)
 
     @property
     def ledger(self) -> Ledger:
@@ -266,17 +268,17 @@ def open_machines(
     *,
     make_host: MakeHost,
     target: Target,
-    zookeeper: Address,
+    shared: Others,
     power_tier: str | None,
-    own_servers: int = 0,
+    own: Own = NONE_OWN,
     client_links: bool = False,
 ) -> Cluster:
     """
     Open the cluster of a run: host, collector, fabric, disks; no node runs yet.
 
     Args:
-        zookeeper: The server that the run shares with others.
-        own_servers: How many it starts for itself instead, 1 or 3; 0 for none.
+        shared: The addresses of the services that the run shares with others.
+        own: Those that it must not share.
         client_links: Whether clients reach brokers through the fabric, so that they can be cut off.
 
     Raises:
@@ -305,8 +307,8 @@ def open_machines(
         made.callback(fabric.close)
         fabric.start()
         chroot = chroot_of(folder)
-        own = host.start_own_zookeeper(own_servers) if own_servers else ()
-        upstream, *others = [server.address for server in own] or [zookeeper]
+        started, addresses_of = start_own(host, target.services, own, shared)
+        upstream, *others = of_metadata(target.services, addresses_of)
         run = TargetRun(
             target=target.name,
             ids=spec.draw.ids,
@@ -320,11 +322,12 @@ def open_machines(
         operator = target.operator(run, metadata)
         reads = not spec.traits.emits_events
         printed_lines = PrintedLines(spec.draw.ids, host.log_text, target.printed, history) if reads else None
+        services = OwnServices(host, started, metadata) if started else None
         machines = RealMachines(
-            host=host, collector=collector, printed_lines=printed_lines, target=target, spec=spec
+            host=served(host, services), collector=collector, printed_lines=printed_lines, target=target, spec=spec
         )
         # A disk that can fail costs throughput: every call of the node passes through the harness.
-        fails = bool(needs_of(spec) & OF_DISKS)
+        fails = bool(needs_of(spec, target) & OF_DISKS)
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
             place = host.add_node(name, disk=name in spec.scenario.stores, fails=fails)
@@ -369,7 +372,7 @@ def open_machines(
         fabric=fabric,
         metadata=metadata,
         operator=operator,
-        zookeeper=OwnZooKeeper(host.zookeeper_host, own, metadata) if own else None,
+        services=services,
         time=RealTime(host.require_all),
         addresses=addresses,
     )

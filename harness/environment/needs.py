@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 from harness.ability import Ability
+from harness.environment.services import Own
 from harness.run.spec import RunSpec
-from nemesis import NEMESES
+from harness.scenario.service_steps import hits_on_services, require_services, takes_power
+from harness.target.target import Target
+from nemesis import faults_of
 
 
-def needs_of(spec: RunSpec) -> frozenset[Ability]:
+def needs_of(spec: RunSpec, target: Target) -> frozenset[Ability]:
     """Return what the faults of a run's schedule need, and those that it was drawn from."""
-    named = {NEMESES[name].needs for name in (*spec.faults, *spec.scenario.faults) if name in NEMESES}
+    faults = faults_of(target)
+    named = {faults[name].needs for name in (*spec.faults, *spec.scenario.faults) if name in faults}
     return frozenset(each for each in named if each is not None)
+
+
+def own_services(spec: RunSpec, target: Target) -> Own:
+    """
+    Return the services that a run must not share with others.
+
+    Raises:
+        UsageError: the target has no such services, or a step's fault cannot hit them.
+    """
+    needs, asked, faults = needs_of(spec, target), spec.scenario.services, faults_of(target)
+    require_services(spec.scenario, target, faults)
+    lone = Ability.OWN_SERVICES in needs or any(hits_on_services(spec.scenario))
+    counts: dict[str, int] = {}
+    for service in target.services:
+        if service.name in asked:
+            counts[service.name] = asked[service.name]
+        elif Ability.SERVICE_ENSEMBLE in needs:
+            counts[service.name] = service.several
+        elif lone:
+            counts[service.name] = 1
+    return Own(counts=counts, loses_power=takes_power(spec.scenario, faults))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from harness.ability import OF_TARGETS, Ability
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
-from harness.environment.needs import needs_of
+from harness.environment.needs import needs_of, own_services
 from harness.environment.node_logs import why_lacking
+from harness.environment.services import start_shared
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.hosts.base import Host
-from harness.launch import Address
 from harness.model import UsageError
 from harness.random_schedule.timing import REAL, Timing
 from harness.registry import pick
@@ -24,20 +22,18 @@ from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.target.clients import Client
 from harness.target.operator import lacking
+from harness.target.services import Others
 from harness.target.target import Target
-
-# The servers of ZooKeeper that a run needs for itself alone, for a fault that needs one of these.
-SERVERS: Final[Mapping[Ability, int]] = {Ability.OWN_ZOOKEEPER: 1, Ability.ENSEMBLE: 3}
 
 
 class RealEnvironment:
     """
-    Real nodes: one ZooKeeper for all clusters, each below its own chroot.
+    Real nodes, and the services that all clusters share.
 
-    A run with a fault of ZooKeeper's servers has a ZooKeeper of its own, since the fault would hit all others too.
+    A run whose faults hit a service has services of its own, since the fault would hit all others too.
 
     Args:
-        zookeeper: A running ZooKeeper; None: `open` starts one.
+        shared: The addresses of services that run already; None: `open` starts those that can be shared.
         client: The name of one of the target's clients; None: the target's choice.
     """
 
@@ -49,7 +45,7 @@ class RealEnvironment:
         target: Target,
         power_tier: str | None = None,
         client: str | None = None,
-        zookeeper: Address | None = None,
+        shared: Others | None = None,
     ) -> None:
         self.name = name
         self.jobs = os.cpu_count() or 1
@@ -58,44 +54,43 @@ class RealEnvironment:
         self._target = target
         self._power_tier = power_tier
         self._client = client
-        self._zookeeper = zookeeper
-        self._shared: Host | None = None
+        self._shared = shared
+        self._host: Host | None = None
 
     def open(self, folder: Path) -> None:
-        """Start the ZooKeeper that all clusters share, in the folder."""
-        self._shared = self._make_host(folder, power_tier=self._power_tier)
-        self._shared.open()
-        self._zookeeper = self._shared.start_zookeeper()
+        """Start the services that all clusters share, in the folder."""
+        self._host = self._make_host(folder, power_tier=self._power_tier)
+        self._host.open()
+        self._shared = start_shared(self._host, self._target.services)
 
     @property
-    def zookeeper(self) -> Address | None:
-        """The ZooKeeper of all clusters; None before `open`."""
-        return self._zookeeper
+    def shared(self) -> Others | None:
+        """The addresses of the services of all clusters; None before `open`."""
+        return self._shared
 
     def lacks(self, ability: Ability) -> str:
         """Return why the target or the host cannot do it, "" if they can; asked after `open`."""
-        if self._shared is None:
+        if self._host is None:
             raise UsageError(f"environment {self.name}: asked for {ability}; expected open before")
         if ability in OF_TARGETS:
             return lacking(self._target.name, self._target.abilities, ability)
-        return self._shared.lacks(ability) or why_lacking(self._target, ability)
+        return self._host.lacks(ability) or why_lacking(self._target, ability)
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Open the run's own host, and its nodes' disks and addresses; no node runs yet."""
-        if self._zookeeper is None:
+        if self._shared is None:
             history.close()
-            raise UsageError(f"environment {self.name}: no ZooKeeper; expected open before open_cluster")
-        needs = needs_of(spec)
+            raise UsageError(f"environment {self.name}: no services; expected open before open_cluster")
         return open_machines(
             spec,
             folder,
             history,
             make_host=self._make_host,
             target=self._target,
-            zookeeper=self._zookeeper,
+            shared=self._shared,
             power_tier=self._power_tier,
-            own_servers=max((SERVERS.get(each, 0) for each in needs), default=0),
-            client_links=Ability.CLIENT_LINKS in needs,
+            own=own_services(spec, self._target),
+            client_links=Ability.CLIENT_LINKS in needs_of(spec, self._target),
         )
 
     def make_client(self, cluster: Cluster) -> Client:
@@ -118,9 +113,9 @@ class RealEnvironment:
         cluster.host.keep(name, folder)
 
     def close(self) -> None:
-        """Stop ZooKeeper; safe to call twice."""
-        if self._shared is not None:
-            self._shared.close()
+        """Stop the services; safe to call twice."""
+        if self._host is not None:
+            self._host.close()
 
 
 def make_environment(

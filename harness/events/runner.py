@@ -86,6 +86,10 @@ class Setup(Event):
             "now it is a trait"
         ),
     )
+    services: tuple[str, ...] | None = field(
+        default=None,
+        metadata=key("the processes of services, which are no nodes, where the schedule may hit them"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

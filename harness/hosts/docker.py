@@ -29,20 +29,15 @@ from harness.hosts import faketime, image_build, shaping
 from harness.hosts.container import CONF, FAKETIME, LIBRARY, NodeContainer, Shape, faketime_mount
 from harness.hosts.disks import Owner
 from harness.hosts.engine_watch import EngineWatch
-from harness.hosts.nodes import ZOOKEEPER, NodesHost
+from harness.hosts.nodes import NodesHost
 from harness.hosts.packets import Reached, why_not
 from harness.hosts.site import write_files
 from harness.launch import Address, Launch, Place, Runtime
 from harness.model import FencepostError, UsageError
 from harness.packets import NEEDS
-from targets.kafka_family.zookeeper import server
-from targets.kafka_family.zookeeper.server import Server
 
-ZOOKEEPER_PORT: Final = 2181
-PEERS_PORT: Final = 2888
-ELECTION_PORT: Final = 3888
+# A node listens for clients on this one, and on the next ones for other nodes.
 CLIENT_PORT: Final = 9092
-INTERNAL_PORT: Final = 9093
 NODE_UID: Final = 10001
 LABEL: Final = "fencepost.run"
 HOME_LABEL: Final = "fencepost.home"
@@ -51,9 +46,7 @@ NETWORK_TRIES_MAX: Final = 20
 NODES_MAX: Final = 100
 # Image -> why its processes cannot have clocks of their own, "" if they can.
 _CLOCKS_TRIED: Final[dict[str, str]] = {}
-# The image's folder of jars; the JVM expands the asterisk.
-ZOOKEEPER_JARS: Final = "/opt/zookeeper/*"
-# Java is in ZooKeeper's image; other nodes that need Java use that image too.
+# In the image of nodes that need Java.
 JAVA: Final = "/opt/java/bin/java"
 
 
@@ -110,57 +103,16 @@ class DockerHost(NodesHost[NodeContainer]):
         if self._watch is not None:
             self._watch.require("wait")
 
-    def start_zookeeper(self) -> Address:
-        """Start a real ZooKeeper server in a container; return when it answers."""
-        ip = self._add(ZOOKEEPER, disk=False)
-        launch = server.launch(
-            java=JAVA,
-            jars=[ZOOKEEPER_JARS],
-            conf_dir=CONF,
-            data_dir="/data",
-            address=Address(host="0.0.0.0", port=ZOOKEEPER_PORT),
-        )
-        self.start(ZOOKEEPER, launch)
-        address = Address(host=ip, port=ZOOKEEPER_PORT)
-        return self._await_zookeeper(address)
-
-    @property
-    def zookeeper_host(self) -> DockerHost:
-        """This one."""
-        return self
-
-    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
-        """Start a ZooKeeper of the run's own, a container for each server; return when all of them serve."""
-        names = [f"{ZOOKEEPER}-{number}" for number in range(1, servers + 1)]
-        addresses = [self._add(name, disk=False) for name in names]
-        members = [
-            server.Member(number=number, peers=Address(host=ip, port=PEERS_PORT), election_port=ELECTION_PORT)
-            for number, ip in enumerate(addresses, start=1)
-        ]
-        launch = server.launch(
-            java=JAVA,
-            jars=[ZOOKEEPER_JARS],
-            conf_dir="/conf",
-            data_dir="/data",
-            address=Address(host="0.0.0.0", port=ZOOKEEPER_PORT),
-            ensemble=members if servers > 1 else (),
-        )
-        made = [
-            Server(name=name, address=Address(host=ip, port=ZOOKEEPER_PORT), launch=launch)
-            for name, ip in zip(names, addresses, strict=True)
-        ]
-        for number, each in enumerate(made, start=1):
-            (self._site.disk(each.name).data / server.MY_ID).write_text(f"{number}\n", encoding="ascii")
-            self.start(each.name, launch)
-        for each in made:
-            self._await_zookeeper(each.address, each.name)
-        return tuple(made)
-
-    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
+    def add_node(
+        self, name: str, *, disk: bool, fails: bool = False, listeners: int = 2, beside: bool = False
+    ) -> Place:
         """Make a node's disk and choose its address; its container is created at its start."""
+        del beside  # each node is in a container of this machine
         ip = self._add(name, disk=disk, fails=fails)
-        client, internal = Address(host=ip, port=CLIENT_PORT), Address(host=ip, port=INTERNAL_PORT)
-        self._listeners[name] = client, internal
+        addresses = tuple(Address(host=ip, port=CLIENT_PORT + number) for number in range(listeners))
+        self._listeners[name] = addresses
+        client, *more = addresses
+        internal, *further = more or addresses
         return Place(
             data_dir="/data",
             conf_dir=CONF,
@@ -171,6 +123,7 @@ class DockerHost(NodesHost[NodeContainer]):
             internal_outside=internal,
             java=self.java,
             library=LIBRARY,
+            further=tuple(further),
         )
 
     def start(self, name: str, launch: Launch) -> None:
@@ -225,7 +178,7 @@ class DockerHost(NodesHost[NodeContainer]):
         if faketime.find() is None:
             return f"no libfaketime on this machine, which containers share; {faketime.INSTALL}"
         assert self._images is not None, "open comes first"
-        images_tried = (self._images.broker, self._images.zookeeper)
+        images_tried = (self._images.broker, self._images.java)
         return next((why for image in images_tried if (why := self._image_lacks_clocks(image))), "")
 
     def _image_lacks_clocks(self, image: str) -> str:
@@ -288,7 +241,7 @@ class DockerHost(NodesHost[NodeContainer]):
         self._site.ledger.note("container", name=container, label=self._label)
         shape = Shape(
             name=container,
-            images={Runtime.PYTHON: self._images.broker, Runtime.JAVA: self._images.zookeeper},
+            images={Runtime.PYTHON: self._images.broker, Runtime.JAVA: self._images.java},
             network=self._network,
             ip=ip,
             user=":".join(map(str, owner or (os.geteuid(), os.getegid()))),

@@ -1,8 +1,8 @@
 """
-The images of a broker node and of ZooKeeper, built when their inputs have changed.
+The images of a broker node and of nodes that run on Java, built when their inputs have changed.
 
-An image's tag is a hash over its inputs: the Dockerfile, the base image, the project's files, the pinned wheels
-and the jars. `python -m harness.hosts.images` builds both images and prints their tags. The base image is pulled
+An image's tag is a hash over its inputs: the Dockerfile, the base image, the project's files and the pinned
+wheels. `python -m harness.hosts.images` builds both images and prints their tags. The base image is pulled
 if it is missing; if the default base cannot be pulled, a Debian bookworm made with mmdebstrap replaces it.
 """
 
@@ -29,7 +29,6 @@ from harness.cleanup.state import state_dir
 from harness.hosts import contents
 from harness.hosts.images import DEFAULT_BASE
 from harness.model import UsageError
-from targets.kafka_family.zookeeper.server import find_jars
 
 OWN_BASE: Final = "fencepost-base:bookworm"
 # In a checkout a link to the file at its top, so that an installed package has it too.
@@ -40,7 +39,7 @@ OWNER_LABEL: Final = "fencepost.built-by"
 STAGE_LABEL: Final = "fencepost.image"
 
 # In the Dockerfile's order: the classic builder also builds every stage before the requested one.
-STAGES: Final = ("broker", "zookeeper")
+STAGES: Final = ("broker", "java")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +47,7 @@ class Images:
     """The tags of both images."""
 
     broker: str
-    zookeeper: str
+    java: str
 
 
 def ensure(client: Any, base: str = "") -> Images:
@@ -73,7 +72,7 @@ def ensure(client: Any, base: str = "") -> Images:
                 missing[target] = tags[target]
         if missing:
             _build_all(client, missing, found.id)
-    return Images(broker=tags["broker"], zookeeper=tags["zookeeper"])
+    return Images(broker=tags["broker"], java=tags["java"])
 
 
 def today(client: Any) -> Images:
@@ -84,7 +83,7 @@ def today(client: Any) -> Images:
             f"base image {_base_name()!r}: not here, and today's tags depend on it; expected it; "
             "`python -m harness.hosts.images` brings it"
         )
-    return Images(broker=_tag("broker", base.id), zookeeper=_tag("zookeeper", base.id))
+    return Images(broker=_tag("broker", base.id), java=_tag("java", base.id))
 
 
 def _base_name() -> str:
@@ -155,8 +154,6 @@ def _tag(target: str, base_id: str) -> str:
         digest.update(pin.encode() + b"\n")
     for path in (contents.ROOT / DOCKERFILE, *contents.sources(target)):
         digest.update(str(path.relative_to(contents.ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
-    for jar in find_jars() if target == "zookeeper" else ():
-        digest.update(f"{jar.name} {jar.stat().st_size}\n".encode())
     return f"fencepost-{target}:{digest.hexdigest()[:16]}"
 
 
@@ -198,8 +195,6 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
                 archive.add(wheel, f"build/wheels/{stage}/{wheel.name}")
             for path in contents.sources(stage):
                 archive.add(path, str(path.relative_to(contents.ROOT)))
-            for jar in find_jars() if stage == "zookeeper" else ():
-                archive.add(jar, f"build/jars/{jar.name}")
     context.seek(0)
     try:
         client.images.build(

@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
 
         images = ensure(connect(), options.base)
         print(images.broker)
-        print(images.zookeeper)
+        print(images.java)
         return 0
 
     return end(_NAME, build)

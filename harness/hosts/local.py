@@ -18,14 +18,11 @@ from typing import Final
 
 from harness.hosts import faketime
 from harness.hosts.node import NodeProcess, child_environment
-from harness.hosts.nodes import ZOOKEEPER, NodesHost
+from harness.hosts.nodes import NodesHost
 from harness.hosts.ports import PortClaims
 from harness.hosts.site import write_files
-from harness.java import find_java
 from harness.launch import Address, Launch, Place
 from harness.model import UsageError
-from targets.kafka_family.zookeeper import server
-from targets.kafka_family.zookeeper.server import Server
 
 LOOPBACK: Final = "127.0.0.1"
 # The project's root, on the PYTHONPATH of nodes.
@@ -68,59 +65,16 @@ class LocalHost(NodesHost[NodeProcess]):
         self.power_tier = self._site.power_tier
         self._ports = PortClaims(self._range, self._listens_on)
 
-    def start_zookeeper(self) -> Address:
-        """Start a real ZooKeeper server from pyspark's jars; return when it answers."""
-        java, jars = find_java(), server.find_jars()
-        address = self._address()
-        folder = self._site.folder("nodes", ZOOKEEPER)
-        launch = server.launch(
-            java=str(java.executable),
-            jars=[str(jar) for jar in jars],
-            conf_dir=str(folder / "conf"),
-            data_dir=str(self._site.add_disk(ZOOKEEPER, disk=False).data),
-            address=address,
-        )
-        self._add(ZOOKEEPER)
-        self.start(ZOOKEEPER, launch)
-        return self._await_zookeeper(address)
-
-    @property
-    def zookeeper_host(self) -> LocalHost:
-        """This one."""
-        return self
-
-    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
-        """Start a ZooKeeper of the run's own; return when all of its servers serve."""
-        java, jars = find_java(), server.find_jars()
-        members = [
-            server.Member(number=number, peers=self._address(), election_port=self._address().port)
-            for number in range(1, servers + 1)
-        ]
-        made: list[Server] = []
-        for member in members:
-            name, address = f"{ZOOKEEPER}-{member.number}", self._address()
-            data = self._site.add_disk(name, disk=False).data
-            (data / server.MY_ID).write_text(f"{member.number}\n", encoding="ascii")
-            launch = server.launch(
-                java=str(java.executable),
-                jars=[str(jar) for jar in jars],
-                conf_dir=str(self._site.folder("nodes", name, "conf")),
-                data_dir=str(data),
-                address=address,
-                ensemble=members if servers > 1 else (),
-            )
-            self._add(name)
-            self.start(name, launch)
-            made.append(Server(name=name, address=address, launch=launch))
-        for each in made:
-            self._await_zookeeper(each.address, each.name)
-        return tuple(made)
-
-    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
+    def add_node(
+        self, name: str, *, disk: bool, fails: bool = False, listeners: int = 2, beside: bool = False
+    ) -> Place:
         """Make a node's disk and claim its ports."""
+        del beside  # each node is here
         data = self._site.add_disk(name, disk=disk, fails=fails).mounted
         self._add(name)
-        client, internal = self._listeners[name] = self._address(), self._address()
+        self._listeners[name] = addresses = tuple(self._address() for _ in range(listeners))
+        client, *more = addresses
+        internal, *further = more or addresses
         return Place(
             data_dir=str(data),
             conf_dir=str(self._site.folder("nodes", name, "conf")),
@@ -129,6 +83,7 @@ class LocalHost(NodesHost[NodeProcess]):
             internal=internal,
             client_outside=client,
             internal_outside=internal,
+            further=tuple(further),
         )
 
     def start(self, name: str, launch: Launch) -> None:

@@ -1,7 +1,7 @@
 """
 The part of a host that all hosts share: calls for nodes that have a process and a disk on this machine.
 
-Each host adds `open`, `start_zookeeper`, `add_node`, `start` and `close`.
+Each host adds `open`, `add_node`, `start` and `close`.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from pathlib import Path
 from random import Random
 from typing import Final, Generic, Protocol, TypeVar
 
-from harness import limits
 from harness.ability import OF_PACKETS, Ability
 from harness.beneath import Folder
 from harness.cleanup.chains import Chain
 from harness.cleanup.ledger import Ledger, Reaped
-from harness.cleanup.process import until
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
-from harness.cluster.last_words import end_of
 from harness.hosts import faketime
-from harness.hosts.node import LOG_TAIL_CHARACTERS
 from harness.hosts.packets import NodePackets, Reached, why_not
 from harness.hosts.site import Site
 from harness.hosts.trees import exchange
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 from harness.packets import Packets
-from targets.kafka_family.zookeeper import server
 
-ZOOKEEPER: Final = "zookeeper"
 # What needs nothing of a machine but what each run needs.
 EVERYWHERE: Final = frozenset(
-    {Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE, Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS, Ability.SEGMENTS}
+    {
+        Ability.OWN_SERVICES,
+        Ability.SERVICE_ENSEMBLE,
+        Ability.CLIENT_PROCESSES,
+        Ability.CLIENT_LINKS,
+        Ability.SEGMENTS,
+    }
 )
 
 
@@ -268,13 +268,3 @@ class NodesHost(Generic[N]):
         if name not in self._nodes:
             raise UsageError(f"node {name!r}: unknown; expected one of {', '.join(self._nodes) or 'none'}")
         return self._nodes[name]
-
-    def _await_zookeeper(self, address: Address, name: str = ZOOKEEPER) -> Address:
-        """Wait until a started ZooKeeper answers; raise UsageError, with its last output, if it does not."""
-        node = self._node(name)
-        ready = until(lambda: server.is_ready(address) or not node.alive(), limits.ZOOKEEPER_START_S_MAX)
-        if ready and node.alive():
-            return address
-        what = "ended while starting" if ready else f"no answer within {limits.ZOOKEEPER_START_S_MAX} s"
-        said = end_of(node.log_text(), LOG_TAIL_CHARACTERS)
-        raise UsageError(f"ZooKeeper at {address}: {what}; it said:\n{said}")

@@ -16,7 +16,7 @@ from typing import Any, Final
 from harness.cleanup import engine
 from harness.hosts import image_build
 
-_TAG: Final = re.compile(rf"fencepost-({'|'.join(image_build.STAGES)}):[0-9a-f]{{16}}")
+_TAG: Final = re.compile(r"fencepost-([a-z]+):[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def find(client: Any) -> list[OldImage]:
             OldImage(tag=tag, size=each["Size"], created_s=each["Created"], kept=_why_kept(each, users))
             for each in client.api.images(filters={"label": image_build.STAGE_LABEL})
             for tag in each["RepoTags"] or ()
-            if tag not in (today.broker, today.zookeeper) and _is_ours(tag, each["Labels"] or {})
+            if tag not in (today.broker, today.java) and _is_ours(tag, each["Labels"] or {})
         ]
     return sorted(found, key=lambda each: (each.created_s, each.tag))
 

@@ -1,5 +1,5 @@
 """
-Nodes as processes of machines that are reached over SSH; the harness, its links and ZooKeeper stay here.
+Nodes as processes of machines that are reached over SSH; the harness, its links and the services stay here.
 
 Nodes are given to the machines in turn. A machine has an agent (harness/hosts/remote/agent.py) that is the host
 `local` there. What the harness reads of a node is a copy here, brought up to date at each look:
@@ -26,12 +26,12 @@ from harness.cluster.disk_error import DiskError
 from harness.hosts.local import LocalHost
 from harness.hosts.machine_list import MachineList, read_machines
 from harness.hosts.nodes import EVERYWHERE
+from harness.hosts.remote.here import Here
 from harness.hosts.remote.station import JAVA, Station
 from harness.hosts.site import TIERS
-from harness.launch import Address, Launch, Place
+from harness.launch import Launch, Place
 from harness.model import FencepostError, PreconditionError, UsageError
 from harness.packets import Packets
-from targets.kafka_family.zookeeper.server import Server
 
 # Names the list of machines where no option does.
 VARIABLE: Final = "FENCEPOST_HOSTS"
@@ -88,10 +88,11 @@ class SshHost:
         self._ports = ports
         self._file = machines
         self._list: MachineList | None = None
-        # What is of the run on this machine: its folder, its ledger, ZooKeeper.
+        # What is of the run on this machine: its folder, its ledger, its services.
         self._here = LocalHost(run_dir, power_tier=WATERMARK)
         self._stations: list[Station] = []
         self._of: dict[str, Station] = {}
+        self._beside: dict[str, Here] = {}
         self._mutex = threading.Lock()
         self._closed = False
 
@@ -142,21 +143,19 @@ class SshHost:
                 return f"host {self.name}: {station.machine}: {reason}"
         return ""
 
-    def start_zookeeper(self) -> Address:
-        """Start a real ZooKeeper server on this machine; nodes reach it through their links."""
-        return self._here.start_zookeeper()
+    def add_node(
+        self, name: str, *, disk: bool, fails: bool = False, listeners: int = 2, beside: bool = False
+    ) -> Place:
+        """
+        Make a node's disk on the next machine, and claim its ports there.
 
-    @property
-    def zookeeper_host(self) -> LocalHost:
-        """This machine: ZooKeeper stays beside the harness."""
-        return self._here
-
-    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
-        """Start a ZooKeeper of the run's own on this machine; return when all of its servers serve."""
-        return self._here.start_own_zookeeper(servers)
-
-    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
-        """Make a node's disk on the next machine, and claim its ports there."""
+        One that is beside the harness is on this machine; nodes reach it through their links.
+        """
+        if beside:
+            self._beside[name] = Here(self._here)
+            return self._here.add_node(name, disk=disk, fails=fails, listeners=listeners)
+        if listeners != 2:
+            raise UsageError(f"node {name}: {listeners} listeners; expected 2 on another machine")
         with self._mutex:
             stations = self._open_stations()
             if name in self._of:
@@ -321,7 +320,9 @@ class SshHost:
             raise UsageError(f"host in {self._run_dir}: not open; expected open before any other call")
         return self._stations
 
-    def _station(self, name: str) -> Station:
+    def _station(self, name: str) -> Station | Here:
+        if name in self._beside:
+            return self._beside[name]
         if name not in self._of:
             raise UsageError(f"node {name!r}: unknown; expected one of {', '.join(self._of) or 'none'}")
         return self._of[name]

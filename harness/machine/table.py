@@ -143,7 +143,7 @@ MACHINE: Final[Mapping[str, Row]] = {
     "java": Row(
         why_not=_java,
         install="a Java 17 or later, or the extra java",
-        serves="ZooKeeper, Spark, Apache Kafka",
+        serves="Spark, Apache Kafka, and services of targets",
     ),
     "java-clients": Row(
         why_not=java_home.lacks,

@@ -1,11 +1,11 @@
 """
 What a plan needs of this machine, asked once when a night begins: a line that lacks something is left out of it.
 
-Asked are the host, which is opened with its ZooKeeper (a Java, a Docker engine, the machines of ssh), what a
+Asked are the host, which is opened with its services (a Java, a Docker engine, the machines of ssh), what a
 target's nodes are launched from (a release's jars), what faults need, and the clients' libraries. An answer is the
 refusal's own words, which name the command that brings what is missing.
 
-What goes wrong otherwise, as a schedule that cannot be read or a ZooKeeper that does not answer, is no lack: the
+What goes wrong otherwise, as a schedule that cannot be read or a service that does not answer, is no lack: the
 line is played, and says so.
 """
 
@@ -31,7 +31,7 @@ from harness.suite.environments import closing, require_abilities
 from harness.suite.interrupts import apart
 from harness.suite.scenario_files import read_scenario
 from harness.target.target import Target
-from nemesis import NEMESES
+from nemesis import faults_of
 
 
 def lacks_of(
@@ -70,7 +70,7 @@ def _of_host(
 def opened_host(
     name: str, runs: RandomRuns, ports: range | None, folder: Path, note: Callable[[str], None]
 ) -> Iterator[tuple[Environment | None, str]]:
-    """Yield a host that is open, with its ZooKeeper; else None, and what the machine lacks, "" for nothing."""
+    """Yield a host that is open, with its services; else None, and what the machine lacks, "" for nothing."""
     make_host = partial(pick("host", HOSTS, name), ports=ports, machines=runs.machines)
     environment = RealEnvironment(name, make_host=make_host, target=runs.load_target(), power_tier=runs.power_tier)
     with closing(environment.close, note):
@@ -102,7 +102,7 @@ def _of_run(runs: RandomRuns, seed: int, environment: Environment) -> str:
     try:
         for rules in required:
             target.require(rules)
-        require_abilities(environment, NEMESES, played.faults if played else runs.nemeses)
+        require_abilities(environment, faults_of(target), played.faults if played else runs.nemeses)
     except UsageError as error:
         return str(error)
     return runs.lacks_clients(seed)

@@ -66,7 +66,7 @@ def why_not(
         case Remove() | Add():
             if isinstance(act, Remove) and (reason := cluster.lacks(Ability.REMOVE)):
                 return reason
-            return "ZooKeeper answers nobody" if cluster.zookeeper is not None and cluster.zookeeper.out else ""
+            return "ZooKeeper answers nobody" if cluster.services is not None and cluster.services.out else ""
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "there is no such rule"
@@ -87,13 +87,13 @@ def _awaited(fault: Fault, cluster: Cluster, nodes: Sequence[str]) -> Sequence[s
 
 def _why_unheard(fault: Fault, cluster: Cluster) -> str:
     """Return that the metadata answer nobody, if a fault needs them; one of processes, disks or links does not."""
-    if cluster.zookeeper is None or not cluster.zookeeper.out or fault.heals & ON_METADATA:
+    if cluster.services is None or not cluster.services.out or fault.heals & ON_METADATA:
         return ""
     needs = (
         fault.effect in _ASKING
         or moves(fault)
         or bool(fault.heals & _REGISTERING)
-        or fault.needs is Ability.ENSEMBLE
+        or fault.needs is Ability.SERVICE_ENSEMBLE
     )
     return "the metadata answer nobody" if needs else ""
 

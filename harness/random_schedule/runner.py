@@ -139,8 +139,8 @@ class RandomPlay(Play):
 
     def _await_moved(self, act: Act) -> None:
         """Before a move, wait until the one before is over, if this target must not have two."""
-        zookeeper = self.cluster.zookeeper
-        unheard = zookeeper is not None and zookeeper.out
+        services = self.cluster.services
+        unheard = services is not None and services.out
         if self.timing.alike and isinstance(act, Inject) and moves(self.faults[act.fault]) and not unheard:
             with self.cluster.naming(act.place):
                 partition = self.cluster.named

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from harness.run.store import Run, SuiteDir
 from harness.tables.manifest import MANIFEST
+
+# Below a suite's folder: what the services that its runs share have on this machine.
+SERVICES: Final = "services"
 
 
 def is_run(folder: Path) -> bool:

@@ -26,6 +26,7 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.scenario.file import Step
 from harness.scenario.runner import Play
+from harness.scenario.service_steps import hits_on_services
 from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
 from harness.tables.following import Following
@@ -139,8 +140,13 @@ class Player:
                 cluster.cancel()
             client = environment.make_client(cluster)
             stop = self._stop(spec, history)
+            services = cluster.service_nodes if any(hits_on_services(spec.scenario)) else ()
             setup = setup_event(
-                spec, traits=cluster.traits, power_tier=cluster.host.power_tier, sends_once=client.sends_once
+                spec,
+                traits=cluster.traits,
+                power_tier=cluster.host.power_tier,
+                sends_once=client.sends_once,
+                services=services,
             )
             cluster.record("runner", OpType.INFO, setup)
             self._play(spec, cluster, client, stop, [] if executed is None else executed)
@@ -216,7 +222,9 @@ def _progress(op: Op, on_step: Callable[[str], None]) -> None:
             on_step("final reads")
 
 
-def setup_event(spec: RunSpec, *, traits: Traits, power_tier: str, sends_once: bool) -> Setup:
+def setup_event(
+    spec: RunSpec, *, traits: Traits, power_tier: str, sends_once: bool, services: tuple[str, ...] = ()
+) -> Setup:
     """Return the history's first event: everything that was chosen and drawn."""
     settings, counts = spec.scenario.settings, spec.draw.counts
     return Setup(
@@ -250,4 +258,5 @@ def setup_event(spec: RunSpec, *, traits: Traits, power_tier: str, sends_once: b
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
         churned=spec.scenario.clients.churned or None,
         removed=tuple(map(str, spec.scenario.removed)) or None,
+        services=services or None,
     )

@@ -73,7 +73,7 @@ class Conditions:
 
         While no metadata are read, it is the one before: nothing changes in them.
         """
-        if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
+        if self._cluster.services is not None and self._cluster.services.out:
             return
         truth = self._cluster.truth()
         self._epoch = -1 if truth is None else truth.epoch
@@ -205,7 +205,7 @@ class Conditions:
 
     def outside(self) -> tuple[str, ...]:
         """Return partition and node of each replica that the ISR lacks; () while the metadata answer nobody."""
-        if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
+        if self._cluster.services is not None and self._cluster.services.out:
             return ()
         return tuple(f"{each.place} {name}" for each in self._cluster.partitions for name in each.outside())
 

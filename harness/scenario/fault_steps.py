@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from harness.ability import Ability
-from harness.cluster.aims import aimed
+from harness.cluster.aims import aimed, expanded
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault, heal, hit_by, inject, injected_at, undone_by
 from harness.cluster.in_force import FaultInForce
@@ -44,8 +44,10 @@ class FaultSteps:
     def aimed(self, step: Step) -> Act:
         """Return what a step does, with the nodes that its aim means now; raise PreconditionError for none."""
         act = step.act
-        if not isinstance(act, Inject) or not act.aim:
+        if not isinstance(act, Inject):
             return act
+        if not act.aim:
+            return replace(act, nodes=expanded(act.nodes, self.cluster))
         chance = Random(f"aim {self.seed} {step.line}")
         with self.cluster.naming(act.place):
             return replace(act, nodes=aimed(act.aim, self.cluster, self.faults[act.fault], chance))
@@ -74,17 +76,27 @@ class FaultSteps:
                 self._undo(found)
             except FencepostError as error:
                 failed.append((found, error))
-                if found.effect.is_down:
+                if found.effect.is_down and found.node in self.cluster.ids:
                     self.note_exit(found.node)
 
-        in_force = self.cluster.in_force
+        in_force, services = self.cluster.in_force, self.cluster.service_nodes
+        # Nodes may need a service to come back.
+        for found in in_force.in_order_of_healing():
+            if found in in_force and found.node in services:
+                attempt(found)
         for found in in_force.in_order_of_healing():
             # Undoing another fault of the node may have undone this one too.
+            if found.node in services:
+                continue
             if found in in_force and not found.effect.is_down and found.effect is not Effect.MOVED_AWAY:
                 attempt(found)
         self._end_dead_memberships()
         for found in in_force.in_order_of_healing():  # nodes that are down, then what was moved
-            if found in in_force and (found.effect.is_down or found.effect is Effect.MOVED_AWAY):
+            if (
+                found in in_force
+                and found.node not in services
+                and (found.effect.is_down or found.effect is Effect.MOVED_AWAY)
+            ):
                 attempt(found)
         return failed
 
@@ -99,13 +111,13 @@ class FaultSteps:
         """
         Return the faults still in force that prevent a verdict on the run.
 
-        A node that does not return is a failure of the system under test, and the verdict shows it. A fault that
-        the harness could not undo is not.
+        A replica that does not return is a failure of the system under test, and the verdict shows it. A fault
+        that the harness could not undo is not, nor is a service that does not come back.
         """
         return [
             f"{found.fault} {found.node}"
             for found in self.cluster.in_force
-            if not found.effect.ends_when_node_returns
+            if not found.effect.ends_when_node_returns or found.node in self.cluster.service_nodes
         ]
 
     def _undo(self, found: FaultInForce) -> None:
@@ -121,7 +133,7 @@ class FaultSteps:
         """End the membership of all nodes that are down, so that the system sees it without its timeout."""
         if self.cluster.lacks(Ability.EXPIRE):
             return
-        for name in sorted(self.cluster.down):
+        for name in sorted(self.cluster.down & self.cluster.ids.keys()):
             if self.cluster.metadata.incarnation(name):
                 self.inject(self._fault_of(Effect.SESSION_ENDED), [name])
 

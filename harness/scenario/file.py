@@ -10,6 +10,7 @@ Scenarios: a written schedule with the outcome expected under each protocol, rea
     producer p1 log-0 orders-0 acks=all,1 every_ms=5..40
     consumer c1 orders-0 via=every seek=0.1
     churner n1 temp A B C partitions=2
+    services zookeeper 3
     # Comment lines explain; the report shows them above the step that they introduce.
     produce m1 acks=all
     await checkpoint A = end(m1)
@@ -33,6 +34,9 @@ A line with `under` is a step of the named protocols alone; a line with `unless`
 such as `kip320+fence_fetch=no` also matches its protocol's name. A release of Kafka matches the name of the
 protocol that it corresponds to, its own name (`kafka:2.1.1`) and `kafka`.
 
+`services NAME` gives the run processes of its own of a service of the target, one or as many as it says, beside
+the nodes: `kill zookeeper-1` hits one, `kill zookeeper` all of them, `kill service` any.
+
 harness/scenario/steps.py defines the steps, harness/target/settings.py the settings, and
 harness/scenario/expectation.py the words of an expectation. The whole file is read and every word checked before
 a run starts.
@@ -48,25 +52,43 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness import limits
-from harness.cluster.names import OWN, SPEAKS_AS
 from harness.input_file import read_text
 from harness.model import UsageError
 from harness.scenario.expectation import check_expectation
 from harness.scenario.grammar import Line, Names
-from harness.scenario.heads import Count, check_tombstones, counts_of, further_of, nodes_of
+from harness.scenario.heads import (
+    Count,
+    counts_of,
+    further_of,
+    nodes_of,
+    services_of,
+    settings_of,
+    words_of,
+)
 from harness.scenario.lines import RawLine, lines_of
-from harness.scenario.step_order import check_order, check_records
+from harness.scenario.step_order import check_installed, check_order, check_records
 from harness.scenario.steps import STEPS, Act, Inject, Install, Produce, Remove
 from harness.scenario.variant import Variant, Variants
 from harness.scenario.words import FAULT, present
-from harness.target.settings import Settings, read_settings
+from harness.target.settings import Settings
 from harness.workload.plan import NO_CLIENTS, Clients, Place
 
 BROKER_ID_MAX: Final = 999
 # The partition that a scenario is about: nothing else names it.
 TOPIC: Final = "log"
 PARTITION: Final = 0
-_HEADS: Final = ("title", "source", "nodes", "records", "settings", "partition", "producer", "consumer", "churner")
+_HEADS: Final = (
+    "title",
+    "source",
+    "nodes",
+    "records",
+    "settings",
+    "partition",
+    "producer",
+    "consumer",
+    "churner",
+    "services",
+)
 _NEEDED: Final = ("title", "source", "nodes", "records")
 _ONCE: Final = ("title", "nodes")
 _CONDITIONAL: Final = ("under", "unless")
@@ -125,6 +147,7 @@ class Scenario:
         topic, partition: the one that its steps are about, unless they name another.
         further: the other partitions of the cluster, each with its replicas; the first of them leads.
         clients: the workload's clients, which work while the steps are played.
+        services: those that the run must have for itself, each with the number of its processes.
     """
 
     name: str
@@ -140,6 +163,12 @@ class Scenario:
     partition: int = PARTITION
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     clients: Clients = NO_CLIENTS
+    services: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def service_words(self) -> tuple[str, ...]:
+        """The names of its own services, and of their processes."""
+        return words_of(self.services)
 
     @property
     def places(self) -> Mapping[Place, tuple[str, ...]]:
@@ -237,15 +266,21 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
     heads = _heads(lines, where)
     replicas, nodes = nodes_of(*heads["nodes"][0])
     records = tuple(counts_of(heads["records"]))
-    settings = _settings(heads.get("settings", ()), replicas)
-    check_tombstones(heads.get("settings", ()), settings, [count.name for count in records])
+    settings = settings_of(heads.get("settings", ()), replicas, [count.name for count in records])
     further, clients = further_of(heads, nodes, Place(TOPIC, PARTITION))
-    names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults, places=tuple(further))
+    services = services_of(heads.get("services", ()))
+    names = Names(
+        nodes=nodes,
+        groups=[count.name for count in records],
+        faults=faults,
+        places=tuple(further),
+        services=words_of(services),
+    )
     steps, expectations = _body(lines, names, known)
     places = [(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps]
     check_order(places)
     check_records(places, expectations)
-    _check_installed(places, known)
+    check_installed(places, known)
     check_sent_once(steps, where)
     return Scenario(
         name=name,
@@ -259,6 +294,7 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
         settings=settings,
         further=further,
         clients=clients,
+        services=services,
     )
 
 
@@ -280,21 +316,6 @@ def _heads(lines: Sequence[RawLine], where: str) -> dict[str, list[tuple[str, st
             meant = f"; found {near[0]!r}. Did you mean {head!r}?" if near else "; expected one"
             raise UsageError(f"{place}: no line {head!r}{meant}")
     return heads
-
-
-def _settings(heads: Sequence[tuple[str, str]], replicas: Sequence[str]) -> Settings:
-    """Read the lines of settings; each setting may be there once."""
-    found: dict[str, Any] = {}
-    for place, words in heads:
-        for name, value in read_settings(words, place).items():
-            if name in found:
-                raise UsageError(f"{place}: setting {name!r} has a value already; expected each once")
-            if name == "min_isr" and value > len(replicas):
-                raise UsageError(
-                    f"{place}: setting 'min_isr={value}'; expected at most {len(replicas)}, the number of replicas"
-                )
-            found[name] = value
-    return Settings(**found)
 
 
 def _body(
@@ -361,16 +382,6 @@ def _expect(expectations: dict[str, tuple[str, str]], line: RawLine, names: Name
                 f"{line.where}: {variant} has the expectation {expectations[variant][1]!r} already; expected one"
             )
         expectations[variant] = (line.where, outcome.strip())
-
-
-def _check_installed(steps: Sequence[tuple[str, Act]], known: Variants | None) -> None:
-    """Check that every protocol which is installed exists, but for those that depend on the run's own."""
-    for where, act in steps:
-        if isinstance(act, Install) and known is not None and act.protocol[0] != SPEAKS_AS and act.protocol != OWN:
-            try:
-                known.change(act.protocol, ())
-            except UsageError as error:
-                raise UsageError(f"{where}: {error}") from error
 
 
 def check_sent_once(steps: Sequence[Step], where: str) -> None:

@@ -27,6 +27,7 @@ class Names:
     groups: Collection[str]
     faults: Collection[str]
     places: Collection[Place] = ()
+    services: Collection[str] = ()
 
 
 class Line:

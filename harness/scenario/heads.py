@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from harness import limits
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
-from harness.target.settings import Settings
+from harness.target.settings import Settings, read_settings
 from harness.workload.plan import Clients, Place
 from harness.workload.text import read_churner, read_consumer, read_partition, read_producer
 
 _BOUND: Final = re.compile(r"^(?:(?P<name>[a-z]\w*)\+)?(?P<number>[0-9]+)$")
 _RECORDS: Final = re.compile(r"^(?P<name>[a-z]\w*) +(?P<low>\S+?)(?:\.\.(?P<high>\S+))?$")
+_SERVICE: Final = re.compile(r"^(?P<name>[a-z][a-z0-9]*(?:-[a-z]+)*)(?: +(?P<count>\S+))?$")
 _NODE: Final = re.compile(r"^[A-Z][0-9]{0,2}$")
 
 
@@ -73,6 +74,52 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             f"{where}: nodes: {len(controller + others)} of them; expected at most {limits.SCENARIO_NODES_MAX}"
         )
     return replicas, controller + others
+
+
+def settings_of(heads: Sequence[tuple[str, str]], replicas: Sequence[str], groups: Sequence[str]) -> Settings:
+    """Read the lines of settings; each may be there once; UsageError for one that contradicts the head."""
+    found: dict[str, Any] = {}
+    for place, words in heads:
+        for name, value in read_settings(words, place).items():
+            if name in found:
+                raise UsageError(f"{place}: setting {name!r} has a value already; expected each once")
+            if name == "min_isr" and value > len(replicas):
+                raise UsageError(
+                    f"{place}: setting 'min_isr={value}'; expected at most {len(replicas)}, the number of replicas"
+                )
+            found[name] = value
+    settings = Settings(**found)
+    check_tombstones(heads, settings, groups)
+    return settings
+
+
+def services_of(heads: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """
+    Return the services that a run has for itself, each with the number of its processes.
+
+    Raises:
+        UsageError: a line is malformed, or a service is there twice.
+    """
+    found: dict[str, int] = {}
+    for where, text in heads:
+        match = _SERVICE.match(text)
+        if match is None:
+            raise UsageError(f"{where}: services {text!r}; expected 'NAME' or 'NAME NUMBER', such as 'NAME 3'")
+        if match["name"] in found:
+            raise UsageError(f"{where}: service {match['name']} is there already; expected each once")
+        try:
+            found[match["name"]] = whole(match["count"] or "1", 1, limits.SCENARIO_SERVICES_MAX)
+        except ValueError as error:
+            raise UsageError(
+                f"{where}: services {text!r}; expected a whole number from 1 to {limits.SCENARIO_SERVICES_MAX}"
+            ) from error
+    return found
+
+
+def words_of(services: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the words that steps have for services: each process, and each kind for all processes of it."""
+    each = (f"{name}-{number}" for name, count in services.items() for number in range(1, count + 1))
+    return (*services, *each)
 
 
 def further_of(

@@ -69,7 +69,7 @@ def _shown_acks(acks: Any) -> str:
 
 
 NODE: Final = one_of("A", "a node", lambda names: names.nodes)
-NODE_OR_AIM: Final = one_of("A", "a node or an aim", lambda names: (*names.nodes, *AIMS))
+NODE_OR_AIM: Final = one_of("A", "a node or an aim", lambda names: (*names.nodes, *AIMS, *names.services))
 NODE_OR_NONE: Final = Kind(
     sign=f"A|{NONE}",
     expected=lambda names: f"a node or {NONE}: one of {', '.join(names.nodes)}, {NONE}",

@@ -38,6 +38,7 @@ from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
 from harness.scenario.relief import await_relieved
+from harness.scenario.service_steps import require_services
 from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass, Produce, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
 from harness.scenario.words import MessageWords
@@ -107,6 +108,7 @@ class Play:
             UsageError: the scenario itself is wrong.
         """
         self.cluster.history.listeners.append(self._recent.listen)
+        require_services(self.scenario, self.cluster.target, self.faults)
         try:
             self._recorded(events.Step(line=0, text="set up", narrative=""), self._set_up)
             for step in self.scenario.steps:

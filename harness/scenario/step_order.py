@@ -9,10 +9,11 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import NoReturn
 
+from harness.cluster.names import OWN, SPEAKS_AS
 from harness.model import UsageError
 from harness.registry import nearest
 from harness.scenario.condition_types import Acked, Delayed, Doubled, Held, Lost, OneBatch
@@ -30,11 +31,13 @@ from harness.scenario.steps import (
     Drop,
     Heal,
     Hold,
+    Install,
     Produce,
     Release,
     Remove,
     Require,
 )
+from harness.scenario.variant import Variants
 
 
 def check_order(steps: Iterable[tuple[str, Act]]) -> None:
@@ -81,6 +84,16 @@ def check_records(steps: Collection[tuple[str, Act]], expectations: Mapping[str,
                     f"{where}: expectation {outcome!r}: no step has {name} acknowledged; expected a step "
                     f"'produce {name} acks=1' or 'acks=all'"
                 )
+
+
+def check_installed(steps: Sequence[tuple[str, Act]], known: Variants | None) -> None:
+    """Check that every protocol which is installed exists, but for those that depend on the run's own."""
+    for where, act in steps:
+        if isinstance(act, Install) and known is not None and act.protocol[0] != SPEAKS_AS and act.protocol != OWN:
+            try:
+                known.change(act.protocol, ())
+            except UsageError as error:
+                raise UsageError(f"{where}: {error}") from error
 
 
 @dataclass(slots=True)

@@ -163,7 +163,8 @@ class Inject(Statement):
 
     In place of nodes an aim may stand, which means other nodes
     each time: `leader`, `follower`, `controller`, `one`,
-    `minority`, `majority`, `all`, `last-in-isr`.
+    `minority`, `majority`, `all`, `last-in-isr`; or `service`,
+    a process that is no replica.
     """
 
     fault: str

@@ -36,6 +36,7 @@ def text_of(scenario: Scenario) -> str:
         *(f"producer {line_of(plan)}" for plan in scenario.clients.producers),
         *(f"consumer {line_of(plan)}" for plan in scenario.clients.consumers),
         *(f"churner {line_of(plan)}" for plan in scenario.clients.churners),
+        *(f"services {name} {count}" for name, count in scenario.services.items()),
     ]
     return "\n".join([*heads, "", *(step.text for step in scenario.steps), ""])
 

@@ -7,6 +7,7 @@ The steps that were executed are kept as a schedule, which plays again on any ho
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -21,6 +22,7 @@ from harness.report.chaos_page import LongRun, build_chaos_page
 from harness.report.table import render_table
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
+from harness.run.folders import SERVICES
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run
@@ -30,8 +32,8 @@ from harness.suite.environments import closing, open_environment
 from harness.suite.exit_codes import of_run
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
+from harness.suite.scenario_files import faults_on
 from harness.suite.spark_worker import spark_worker
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST
 
 # The clients of a long run for which no workload was chosen: without clients nothing could be unavailable.
@@ -53,8 +55,8 @@ def play_long(runs: RandomRuns, options: Options, console: Console) -> int:
         "run", options, f"{runs.name}, {runs.seconds:g} s of chaos", console, folder="chaos"
     )
     with closing(environment.close, runner.note):
-        open_environment(environment, runner.folder.path / "zookeeper")
-        kinds, lacking = possible(runs.nemeses, environment)
+        open_environment(environment, runner.folder.path / SERVICES)
+        kinds, lacking = possible(runs.nemeses, environment, faults_on(runs.target))
         for name, reason in lacking.items():
             runner.say(f"left out: {name}: {reason}")
         spec = replace(runs, nemeses=kinds).spec(options.seed)
@@ -100,15 +102,17 @@ def _write_page(runner: SuiteRunner, spec: RunSpec, result: RunResult, seen: See
         runner.note(f"{run.chaos}: not written: {reason_of(error)}")
 
 
-def possible(names: tuple[str, ...], environment: Environment) -> tuple[tuple[str, ...], dict[str, str]]:
+def possible(
+    names: tuple[str, ...], environment: Environment, faults: Mapping[str, Fault]
+) -> tuple[tuple[str, ...], dict[str, str]]:
     """
     Return the kinds of moves that chosen nemeses mean and the host can do, and why it cannot do the others.
 
     Raises:
         UsageError: a fault was chosen by name, and the host cannot inject it; or nothing is left.
     """
-    kinds = kinds_of(names, NEMESES)
-    lacking = {name: reason for name in kinds if (reason := _why_not(NEMESES.get(name), environment))}
+    kinds = kinds_of(names, faults)
+    lacking = {name: reason for name in kinds if (reason := _why_not(faults.get(name), environment))}
     if lacking and ALL not in names:
         name, reason = next(iter(lacking.items()))
         raise UsageError(f"fault {name}: {reason}")

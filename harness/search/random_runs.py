@@ -24,12 +24,11 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
-from harness.suite.scenario_files import read_for, read_scenario
+from harness.suite.scenario_files import faults_on, read_for, read_scenario
 from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.target.traits import Traits
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
-from nemesis import NEMESES
 from targets import DEFAULT_TARGET, VIRTUAL_HOST
 from workloads import WORKLOADS
 from workloads.definition import Definition
@@ -127,7 +126,7 @@ class RandomRuns:
         elif self.workload and _workload(self.workload).climbs:
             scenario = self._climb(seed)
         else:
-            scenario = draw_schedule(seed, NEMESES, self._profile())
+            scenario = draw_schedule(seed, faults_on(self.target), self._profile())
         if self.workload:
             drawn = _drawn(scenario, self.workload, seed).without(self.left_out(seed))
             self._refuse(drawn)
@@ -164,8 +163,9 @@ class RandomRuns:
     def _chaos(self, seed: int, seconds: float) -> Scenario:
         """Return the schedule of a long run, as yet without the clients of its workload."""
         timing = VIRTUAL if self.host == VIRTUAL_HOST else REAL_TIME
-        kinds = kinds_of(self.nemeses, NEMESES)
-        return draw_chaos(seed, NEMESES, kinds, seconds, timing=timing, clients=NO_CLIENTS)
+        faults = faults_on(self.target)
+        kinds = kinds_of(self.nemeses, faults)
+        return draw_chaos(seed, faults, kinds, seconds, timing=timing, clients=NO_CLIENTS)
 
     def _climb(self, seed: int) -> Scenario:
         """
@@ -181,11 +181,12 @@ class RandomRuns:
                 f"workload {self.workload}: {self.name} can speak none of {', '.join(VERSIONS)}; "
                 "expected a newer protocol, as kip380 or kafka:3.9.1"
             )
-        chosen = NEMESES if ALL in self.nemeses else {*self.nemeses, *UNDOING}
+        faults = faults_on(self.target)
+        chosen = faults if ALL in self.nemeses else {*self.nemeses, *UNDOING}
         if self.target != DEFAULT_TARGET and ALL in self.nemeses:
             # Nobody says there which of the unflushed records a broker still had, and so which loss is lawful.
-            chosen = {*NEMESES} - {"power-loss"}
-        return draw_climb(seed, [name for name in NEMESES if name in chosen], versions)
+            chosen = {*faults} - {"power-loss"}
+        return draw_climb(seed, [name for name in faults if name in chosen], versions)
 
     def left_out(self, seed: int) -> Mapping[Library, str]:
         """Return the libraries of the workload that this host cannot have, each with why and what to do."""
@@ -238,7 +239,7 @@ class RandomRuns:
             profile = replace(profile, breadth=NARROW)
         if self.workload:  # schedules of the older message format need clients that are quiet
             profile = replace(profile, breadth=replace(profile.breadth, older=0.0))
-        return profile_of(self.nemeses, profile, NEMESES)
+        return profile_of(self.nemeses, profile, faults_on(self.target))
 
     @property
     def _is_alike(self) -> bool:

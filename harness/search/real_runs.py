@@ -1,7 +1,7 @@
 """
 Random runs on real processes, several in parallel; each is judged in this process when it ends.
 
-Systems that are compared share one ZooKeeper and one kind of client, so that they differ in nothing else.
+Systems that are compared share their services and one kind of client, so that they differ in nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from checkers.live.watch import LiveCheck
 from harness import limits
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS
-from harness.launch import Address
 from harness.registry import pick
 from harness.run.player import Player
 from harness.run.result import RunResult
@@ -29,7 +28,8 @@ from harness.search.random_runs import RandomRuns
 from harness.suite.environments import closing, open_environment, require_abilities
 from harness.suite.judged import judge_run
 from harness.suite.workers import play_side_by_side
-from nemesis import NEMESES
+from harness.target.services import Others
+from nemesis import faults_of
 
 # A run to play: the name of its player, and its spec.
 Job: TypeAlias = tuple[str, RunSpec]
@@ -54,14 +54,14 @@ def open_players(
     runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path, note: Callable[[str], None]
 ) -> Iterator[dict[str, Player]]:
     """
-    Yield a player for each of the runs, by name, in environments that share one ZooKeeper; close all at the end.
+    Yield a player for each of the runs, by name, in environments that share their services; close all at the end.
 
     All use the client of the first: a client that retries would get more acknowledgements than another.
 
     Args:
         runs: the runs by name.
         ports: the ports that local nodes may use, None for the default.
-        folder: ZooKeeper's folder.
+        folder: the folder of the services that runs share.
         note: called with what could not be taken down at the end.
     """
     first = next(iter(runs.values()))
@@ -69,7 +69,7 @@ def open_players(
     client = first.load_target().clients.own(first.rules)
     players: dict[str, Player] = {}
     with ExitStack() as stack:
-        zookeeper: Address | None = None
+        shared: Others | None = None
         for name, one in runs.items():
             environment = RealEnvironment(
                 one.host,
@@ -77,14 +77,14 @@ def open_players(
                 target=one.load_target(),
                 power_tier=one.power_tier,
                 client=client,
-                zookeeper=zookeeper,
+                shared=shared,
             )
             if not players:
                 stack.enter_context(closing(environment.close, note))
                 open_environment(environment, folder)
-                require_abilities(environment, NEMESES, first.nemeses)
-                zookeeper = environment.zookeeper
-            players[name] = Player(environment=environment, faults=NEMESES, watch=LiveCheck)
+                require_abilities(environment, faults_of(first.load_target()), first.nemeses)
+                shared = environment.shared
+            players[name] = Player(environment=environment, faults=faults_of(one.load_target()), watch=LiveCheck)
         yield players
 
 

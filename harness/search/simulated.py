@@ -18,7 +18,7 @@ from harness.run.spec import RunSpec
 from harness.search.random_runs import RandomRuns
 from harness.shortage import shortage_of
 from harness.target.target import Target
-from nemesis import NEMESES
+from nemesis import faults_of
 from targets import VIRTUAL_HOST
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Trace
@@ -30,7 +30,9 @@ class SearchEndedError(FencepostError):
 
 def sim_player(target: Target, trace: Trace | None = None) -> Player:
     """Return a player for the simulator; trace receives every step of its runs."""
-    return Player(environment=SimEnvironment(VIRTUAL_HOST, target, trace=trace), faults=NEMESES, watch=LiveCheck)
+    return Player(
+        environment=SimEnvironment(VIRTUAL_HOST, target, trace=trace), faults=faults_of(target), watch=LiveCheck
+    )
 
 
 def simulate(player: Player, spec: RunSpec) -> RunResult:

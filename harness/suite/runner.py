@@ -20,6 +20,7 @@ from harness.model import Op
 from harness.report.page import build_report
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
+from harness.run.folders import SERVICES
 from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, create_suite
@@ -29,9 +30,9 @@ from harness.suite.judged import judge_run
 from harness.suite.options import Options
 from harness.suite.playing import play_all
 from harness.suite.progress import RunProgress
+from harness.suite.scenario_files import faults_on, known_faults
 from harness.suite.spark_worker import Found, SparkWorker
 from harness.version import commit, named, version
-from nemesis import NEMESES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +100,9 @@ class SuiteRunner:
         """Open the environment, play the specs in it, and close it in any case."""
         require_clients(specs)
         with closing(environment.close, self.note):
-            open_environment(environment, self.folder.path / "zookeeper")
-            require_abilities(environment, NEMESES, dict.fromkeys(name for spec in specs for name in spec.faults))
+            open_environment(environment, self.folder.path / SERVICES)
+            named = dict.fromkeys(name for spec in specs for name in spec.faults)
+            require_abilities(environment, known_faults(), named)
             self.play_in(environment, specs)
 
     def play_in(
@@ -118,7 +120,9 @@ class SuiteRunner:
             shown: how progress is shown, if not run by run.
             listeners: called with every op.
         """
-        player = Player(environment=environment, faults=NEMESES, watch=LiveCheck, listeners=listeners)
+        player = Player(
+            environment=environment, faults=faults_on(specs[0].target), watch=LiveCheck, listeners=listeners
+        )
         side_by_side = min(self.options.jobs or environment.jobs, len(specs))
         with shown or RunProgress(self.console, len(specs)) as progress:
             for spec, run in play_all(player, specs, self.folder, side_by_side, progress):

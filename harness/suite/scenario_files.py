@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
+from harness.cluster.fault import Fault
 from harness.input_file import read_text
 from harness.model import UsageError
 from harness.scenario import file as schedule
 from harness.scenario.of_target import OfTarget, parse_of_target
 from harness.scenario.variant import Variants
 from harness.target.found import Found, entry, found, target
-from nemesis import NEMESES
+from nemesis import faults_of
 from targets import DEFAULT_TARGET
 from workloads import SCENARIOS
 
@@ -30,7 +31,7 @@ EXPECTATIONS: Final = "expectations.txt"
 
 def read_scenario(path: Path) -> schedule.Scenario:
     """Read a scenario file; raise UsageError for an error in it, with file, line and the nearest valid word."""
-    return schedule.read_scenario(path, NEMESES, known_to(DEFAULT_TARGET))
+    return schedule.read_scenario(path, known_faults(), known_to(DEFAULT_TARGET))
 
 
 def read_for(name: str, path: Path) -> schedule.Scenario:
@@ -40,7 +41,7 @@ def read_for(name: str, path: Path) -> schedule.Scenario:
     Raises:
         UsageError: an error in the file, or in what the target's folder says of it.
     """
-    scenario = schedule.read_scenario(path, NEMESES, known_to(name))
+    scenario = schedule.read_scenario(path, known_faults(), known_to(name))
     if _is_own(name, path) or _is_spoken_of(name):
         return scenario
     return _expectations(name, known_to(name)).applied(scenario)
@@ -76,10 +77,10 @@ def expectations_again(name: str, scenario: str) -> Mapping[str, str]:
     """
     for path in own_files(name, "*.txt"):
         if path.stem == scenario:
-            return schedule.read_scenario(path, NEMESES).expectations
+            return schedule.read_scenario(path, known_faults()).expectations
     if SCENARIOS / f"{scenario}.txt" not in SCENARIOS.glob("*.txt"):
         return {}
-    read = schedule.read_scenario(SCENARIOS / f"{scenario}.txt", NEMESES)
+    read = schedule.read_scenario(SCENARIOS / f"{scenario}.txt", known_faults())
     said = _expectations(name, None)
     return said.applied(read).expectations if said.scenarios else read.expectations
 
@@ -105,6 +106,18 @@ def _expectations(name: str, own: Variants | None) -> OfTarget:
         if SCENARIOS / f"{scenario}.txt" not in SCENARIOS.glob("*.txt"):
             raise UsageError(f"{path}: no scenario {scenario!r}; expected a shared one: `fencepost scenarios`")
     return said
+
+
+@cache
+def known_faults() -> Mapping[str, Fault]:
+    """Return the faults that a scenario may name: the common ones, and those of every target."""
+    return faults_of(*(each.load() for each in found().values() if not each.why_not()))
+
+
+@cache
+def faults_on(name: str) -> Mapping[str, Fault]:
+    """Return the faults of runs on a target, by its name: the common ones, and its own."""
+    return faults_of(target(name))
 
 
 @cache

@@ -13,6 +13,7 @@ from harness.target.clients import TargetClients
 from harness.target.logs import Logs
 from harness.target.metadata import Metadata, TargetRun
 from harness.target.operator import Operator
+from harness.target.services import Service
 from harness.target.settings import Settings
 from harness.target.traits import Traits
 from harness.target.wire import Wire
@@ -90,6 +91,14 @@ class Target(Protocol):
     @property
     def downloads(self) -> Callable[[str], Sequence[Download]] | None:
         """What returns the files that a version needs, for `fencepost fetch`; None: nothing is downloaded."""
+
+    @property
+    def services(self) -> Sequence[Service]:
+        """What it needs beside its nodes, in the order of starting; () for nothing."""
+
+    @property
+    def faults(self) -> Mapping[str, object]:
+        """The faults of its own, by name, each a harness.cluster.fault.Fault; {} for none."""
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""

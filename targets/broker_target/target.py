@@ -27,11 +27,13 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, Rules, TruncateTo, as_text, with_rule
 from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.nemeses import FAULTS
 from targets.kafka_family.traits import OURS
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
 from targets.kafka_family.zookeeper.layout import ABILITIES, Port, StateNode
 from targets.kafka_family.zookeeper.opening import open_view, operator_of
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
@@ -81,6 +83,8 @@ class BrokerTarget:
     words: Mapping[str, Means | Lacks] = WORDS
     abilities = ABILITIES
     downloads = None
+    services = (ZOOKEEPER,)
+    faults = FAULTS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """The ladder of targets/broker/core/rules.py."""

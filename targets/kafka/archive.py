@@ -20,13 +20,15 @@ from harness.cleanup.process import until
 from harness.cluster.last_words import explained
 from harness.hosts.base import Host
 from harness.java import Java
-from harness.launch import Address, Launch
+from harness.launch import Launch
 from harness.model import PreconditionError
+from harness.target.services import Others
 from harness.target.target import NodeSpec
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, SERVER, command_line, server_properties
 from targets.kafka.releases import Entry, Release
 from targets.kafka_family.clients import probe
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 FOLDER: Final = "archives"
 # A start and a stop on a busy machine, with the archive written in between.
@@ -60,7 +62,7 @@ def lacks(release: Release, java: Java) -> bool:
     return not archive_of(release, java).exists()
 
 
-def make(release: Release, java: Java, host: Host, zookeeper: Address, say: Callable[[str], None]) -> None:
+def make(release: Release, java: Java, host: Host, shared: Others, say: Callable[[str], None]) -> None:
     """
     Make a release's archive with one broker on an open host; report the result through `say`.
 
@@ -70,7 +72,7 @@ def make(release: Release, java: Java, host: Host, zookeeper: Address, say: Call
         PreconditionError: the broker does not serve, or does not stop.
     """
     name = f"archive-{release.name}"
-    place = host.add_node(name, disk=False)
+    place, (zookeeper, *_) = host.add_node(name, disk=False), shared[ZOOKEEPER.name]
     archive = archive_of(release, java)
     archive.parent.mkdir(parents=True, exist_ok=True)
     fresh = archive.with_suffix(f".{os.getpid()}")

@@ -30,11 +30,13 @@ from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_l
 from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
 from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.nemeses import FAULTS
 from targets.kafka_family.traits import KAFKA
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
 from targets.kafka_family.zookeeper.layout import ABILITIES
 from targets.kafka_family.zookeeper.opening import open_view, operator_of
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
@@ -74,6 +76,8 @@ class KafkaTarget:
     # V3's PartitionRemove path was never built.
     abilities = ABILITIES - {Ability.REMOVE}
     downloads = None  # `fencepost kafka fetch` brings its jars
+    services = (ZOOKEEPER,)
+    faults = FAULTS
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return every release and variant of releases.toml."""

@@ -12,10 +12,10 @@ from typing import Final
 
 from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
-from harness.launch import Address
 from harness.model import FencepostError, PreconditionError, UsageError
 from harness.report.conformance import Pair
 from harness.run.failure import reason_of
+from harness.run.folders import SERVICES
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
@@ -23,8 +23,9 @@ from harness.scenario.variant import Variant
 from harness.suite.environments import closing, open_environment, require_abilities
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
+from harness.suite.scenario_files import known_faults
+from harness.target.services import Others
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets import DEFAULT_TARGET
 from targets.kafka import archive
 from targets.kafka.properties import settings_of
@@ -118,36 +119,36 @@ def why_not(scenario: Scenario, entry: Entry, spec: RunSpec) -> str:
 def play_pairs(
     runner: SuiteRunner, make_host: MakeHost, targets: Mapping[str, Target], pairs: Sequence[ReleasePair]
 ) -> None:
-    """Play the runs on releases, then those on our broker, in environments that share one ZooKeeper."""
+    """Play the runs on releases, then those on our broker, in environments that share their services."""
     specs = {KAFKA: once(one.theirs for one in pairs), DEFAULT_TARGET: once(one.ours for one in pairs)}
     options = runner.options
     theirs = RealEnvironment(
         options.host, make_host=make_host, target=targets[KAFKA], power_tier=options.power_tier
     )
     with closing(theirs.close, runner.note):
-        open_environment(theirs, runner.folder.path / "zookeeper")
+        open_environment(theirs, runner.folder.path / SERVICES)
         names = dict.fromkeys(name for found in specs.values() for spec in found for name in spec.faults)
-        require_abilities(theirs, NEMESES, names)
+        require_abilities(theirs, known_faults(), names)
         ours = RealEnvironment(
             options.host,
             make_host=make_host,
             target=targets[DEFAULT_TARGET],
             power_tier=options.power_tier,
-            zookeeper=theirs.zookeeper,
+            shared=theirs.shared,
         )
-        archive_classes(runner, make_host, theirs.zookeeper, specs[KAFKA])
+        archive_classes(runner, make_host, theirs.shared, specs[KAFKA])
         for name, environment in ((KAFKA, theirs), (DEFAULT_TARGET, ours)):
             if specs[name]:
                 runner.play_in(environment, specs[name])
 
 
 def archive_classes(
-    runner: SuiteRunner, make_host: MakeHost, zookeeper: Address | None, specs: Sequence[RunSpec]
+    runner: SuiteRunner, make_host: MakeHost, shared: Others | None, specs: Sequence[RunSpec]
 ) -> None:
     """Make the missing class archives, so that brokers start faster; print a failure and continue without."""
     releases = {release.name: release for spec in specs if (release := entry_of(spec.rules).release)}
     wanted = [release for release in releases.values() if archive.lacks(release, runner.java)]
-    if not wanted or zookeeper is None:
+    if not wanted or shared is None:
         return
     host = make_host(runner.folder.path / "archives")
     if host.java:  # the nodes have another Java, which cannot use our archive
@@ -158,7 +159,7 @@ def archive_classes(
             for release in wanted:
                 with runner.console.status(f"archiving the classes of Apache Kafka {release.name}"):
                     try:
-                        archive.make(release, runner.java, host, zookeeper, runner.say)
+                        archive.make(release, runner.java, host, shared, runner.say)
                     except PreconditionError as error:
                         runner.say(f"class archive: {error}; played without it")
         except (FencepostError, OSError) as error:

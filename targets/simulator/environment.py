@@ -40,7 +40,7 @@ from targets.simulator.deleter import Deleter
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.late_writes import LateWrites
-from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.machines import ServedMachines, SimTime
 from targets.simulator.mover import Mover
 from targets.simulator.next_topics import NextTopics
 from targets.simulator.node_clock import random_clocks
@@ -60,7 +60,7 @@ from targets.simulator.zookeeper_faults import (
     random_together,
     random_world,
 )
-from targets.simulator.zookeeper_servers import SimZooKeeperServers
+from targets.simulator.zookeeper_servers import KIND, SEVERAL, SimZooKeeperServers
 from targets.simulator.zookeeper_view import SimZooKeeperView
 
 SIMULATOR = "simulator"
@@ -212,8 +212,9 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
     view = SimZooKeeperView(world, LAYOUT)
+    servers = SimZooKeeperServers(world, spec.scenario.services.get(KIND, SEVERAL))
     cluster = Cluster(
-        host=SimMachines(world, spec.scenario.stores),
+        host=ServedMachines(world, spec.scenario.stores, servers),
         target=target,
         protocol=spec.variant.protocol,
         rules=spec.rules,
@@ -229,7 +230,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         fabric=world.links,
         metadata=view,
         operator=view,
-        zookeeper=SimZooKeeperServers(world),
+        services=servers,
         time=SimTime(world),
     )
     history.listeners.append(cluster.listen)

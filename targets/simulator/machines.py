@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from harness import limits
@@ -19,6 +20,7 @@ from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.node import Node
 from targets.simulator.node_clock import WallClock
 from targets.simulator.world import World
+from targets.simulator.zookeeper_servers import SimZooKeeperServers
 
 T = TypeVar("T")
 
@@ -228,3 +230,44 @@ class SimMachines:
 
     def _now(self) -> str:
         return f"{self._world.clock.now_ns / NS_PER_MS:.1f} ms of virtual time"
+
+
+class ServedMachines(SimMachines):
+    """The nodes of a world, with the servers of its ZooKeeper: nodes that are no replicas."""
+
+    def __init__(self, world: World, disks: Collection[str], servers: SimZooKeeperServers) -> None:
+        super().__init__(world, disks)
+        self._servers = servers
+        self._names = frozenset(chain(*servers.names.values()))
+
+    def alive(self, name: str) -> bool:
+        """Return True if the node has a process, paused or not."""
+        return self._servers.alive(name) if name in self._names else super().alive(name)
+
+    def kill(self, name: str) -> str:
+        """End the process at once."""
+        return self._servers.kill(name) if name in self._names else super().kill(name)
+
+    def stop(self, name: str) -> str:
+        """End the process cleanly."""
+        return self._servers.kill(name) if name in self._names else super().stop(name)
+
+    def power_loss(self, name: str) -> str:
+        """End the process and lose what was not flushed; a server has flushed what it promised."""
+        return self._servers.kill(name) if name in self._names else super().power_loss(name)
+
+    def torn_power_loss(self, name: str) -> str:
+        """As power_loss."""
+        return self._servers.kill(name) if name in self._names else super().torn_power_loss(name)
+
+    def pause(self, name: str) -> str:
+        """Stop the process without ending it."""
+        return self._servers.pause(name) if name in self._names else super().pause(name)
+
+    def paused(self, name: str) -> bool:
+        """Return True if the process is paused."""
+        return self._servers.paused(name) if name in self._names else super().paused(name)
+
+    def resume(self, name: str) -> str:
+        """Resume a paused process."""
+        return self._servers.resume(name) if name in self._names else super().resume(name)

@@ -13,8 +13,8 @@ from harness.search.random_runs import RandomRuns
 from harness.search.shrink.candidates import acts_of
 from harness.search.simulated import simulate
 from harness.suite.scenario_files import read_scenario
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
+from tests.faults import NEMESES
 
 RUNS = RandomRuns(target="broker", variant="kip380", host=SIM)
 

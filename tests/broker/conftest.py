@@ -76,7 +76,7 @@ class Connected:
 def other(zookeeper: Address) -> Iterator[KazooClient]:
     """A second ZooKeeper client, without the link."""
     writer = KazooClient(str(zookeeper))
-    writer.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+    writer.start(timeout=limits.SERVICE_START_S_MAX)
     yield writer
     writer.stop()
     writer.close()

@@ -111,7 +111,7 @@ def make_broker(tmp_path: Path, zookeeper: Address) -> Iterator[MakeBroker]:
     """Yield a factory of brokers, not yet started, on a ZooKeeper chroot of this test."""
     chroot = f"/main-{next(_chroots)}"
     maker = KazooClient(str(zookeeper))
-    maker.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+    maker.start(timeout=limits.SERVICE_START_S_MAX)
     maker.ensure_path(chroot)
     maker.stop()
     maker.close()

@@ -7,8 +7,8 @@ from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.search.random_runs import RandomRuns
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
+from tests.faults import NEMESES
 
 BROKER: Target = RandomRuns(target="broker", variant="hw", host=SIM).load_target()
 

@@ -24,8 +24,8 @@ from harness.history.file import read_history
 from harness.hosts import HOSTS
 from harness.hosts.base import Host
 from harness.model import OpType, events_of
-from nemesis import NEMESES
 from tests.cleanup.leftovers import Leftovers
+from tests.faults import NEMESES
 from tests.hosts.sshds import Sshd, is_clean, servers, write_list
 from tests.kept import exhaustive
 from tests.needs import needs

@@ -20,8 +20,8 @@ from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
 from harness.target.found import target as target_of
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets.broker_commands import kip101
+from tests.faults import NEMESES
 from tests.report.samples import sample_result
 
 BROKER: Target = target_of("broker")

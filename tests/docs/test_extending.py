@@ -32,10 +32,10 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.variant import Variant, Variants
 from harness.target.clients import TargetClients
-from nemesis import NEMESES
 from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
 from tests.checkers.golden import ops_of
+from tests.faults import NEMESES
 
 KNOWN: Final = Variants(protocols=TARGET.protocols(), change=TARGET.rules)
 PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")

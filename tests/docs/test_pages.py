@@ -20,8 +20,8 @@ from harness.docs.checker_page import definitions
 from harness.model import EXIT_CODES, Kind
 from harness.run.result import Status
 from harness.run.suite import Suite
-from nemesis import NEMESES
 from targets.broker.core.rules import Rules, values_of
+from tests.faults import NEMESES
 from tests.report.samples import sample
 from workloads import SCENARIOS
 

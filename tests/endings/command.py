@@ -175,7 +175,7 @@ def _ports(folder: Path) -> set[int]:
 
 def _listens(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), limits.ZOOKEEPER_SOCKET_S_MAX).close()
+        socket.create_connection(("127.0.0.1", port), limits.SERVICE_ANSWER_S_MAX).close()
     except OSError:
         return False
     return True
@@ -197,7 +197,7 @@ def opened(running: Running) -> bool:
 
 def starting_zookeeper(running: Running) -> bool:
     """Return whether ZooKeeper is configured, and so is about to start or has been started."""
-    return any(running.folder.glob("results/2*/zookeeper/nodes/zookeeper/conf/zoo.cfg"))
+    return any(running.folder.glob("results/2*/services/nodes/zookeeper/conf/zoo.cfg"))
 
 
 def op(number: int) -> Callable[[Running], bool]:

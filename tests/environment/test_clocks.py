@@ -25,7 +25,7 @@ IDS = {"A": 1, "B": 2, "C": 3}
 def clocks_of(*acts: Inject, nemeses: Sequence[str] = ()) -> NodesClocks:
     spec = cluster_spec(TARGET, "kip380", IDS, ["A", "B"])
     steps = tuple(Step(line=line, act=act) for line, act in enumerate(acts, start=1))
-    return NodesClocks(replace(spec, scenario=replace(spec.scenario, steps=steps), nemeses=tuple(nemeses)))
+    return NodesClocks(replace(spec, scenario=replace(spec.scenario, steps=steps), nemeses=tuple(nemeses)), TARGET)
 
 
 def at_start(clocks: NodesClocks) -> list[Which | None]:

@@ -66,7 +66,7 @@ def test_newest_segment_is_deleted_with_its_index_and_no_other(machines: RealMac
     assert "00000000000000000001.index, 00000000000000000001.log deleted" == seen
     assert ["00000000000000000000.index", "00000000000000000000.log"] == sorted(p.name for p in folder.iterdir())
     machines.delete_active_segment("A", "log", 0)
-    with pytest.raises(PreconditionError, match="A: no segment of log-0 to delete; expected one at least"):
+    with pytest.raises(PreconditionError, match="A: no segment of log-0 to delete; expected one"):
         machines.delete_active_segment("A", "log", 0)
 
 
@@ -89,7 +89,7 @@ def test_replica_whose_folder_is_a_link_is_not_read_and_loses_nothing(
     found = machines.replica_log("A", "log", 0)
     assert found is not None
     assert ((), ("log-0: a link; expected a folder, and no link is followed",)) == (found.batches, found.problems)
-    with pytest.raises(PreconditionError, match="A: no segment of log-0 to delete; expected one at least"):
+    with pytest.raises(PreconditionError, match="A: no segment of log-0 to delete; expected one"):
         machines.delete_active_segment("A", "log", 0)
     assert 2 == len(list((tmp_path / "log-0").iterdir()))
 

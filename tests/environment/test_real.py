@@ -39,17 +39,17 @@ def test_every_host_is_an_environment() -> None:
 def test_cluster_before_the_environment_is_open_is_refused_and_its_history_closed(tmp_path: Path) -> None:
     environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET)
     history = History(tmp_path / "history.jsonl")
-    with pytest.raises(UsageError, match="environment local: no ZooKeeper; expected open before open_cluster"):
+    with pytest.raises(UsageError, match="environment local: no services; expected open before open_cluster"):
         environment.open_cluster(cluster_spec(TARGET, "hw", {}, []), tmp_path, history)
     with pytest.raises(HistoryError):
         history.record("runner", OpType.INFO, Done())
 
 
 def test_run_gets_servers_and_links_of_its_own_only_for_faults_that_need_them() -> None:
-    assert frozenset() == needs_of(spec_of("kill A", "partition-isolate A"))
-    assert {Ability.ENSEMBLE} == needs_of(spec_of("kill A", "zookeeper-leader-lost A"))
-    assert {Ability.OWN_ZOOKEEPER} == needs_of(spec_of("zookeeper-outage A"))
-    assert {Ability.CLIENT_LINKS} == needs_of(spec_of("partition-clients A"))
+    assert frozenset() == needs_of(spec_of("kill A", "partition-isolate A"), TARGET)
+    assert {Ability.SERVICE_ENSEMBLE} == needs_of(spec_of("kill A", "zookeeper-leader-lost A"), TARGET)
+    assert {Ability.OWN_SERVICES} == needs_of(spec_of("zookeeper-outage A"), TARGET)
+    assert {Ability.CLIENT_LINKS} == needs_of(spec_of("partition-clients A"), TARGET)
 
 
 def spec_of(*steps: str) -> RunSpec:

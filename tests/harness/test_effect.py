@@ -10,8 +10,8 @@ from harness.effect import DOWN, ON_LINKS, ON_METADATA, RENAMED_FAULTS, Band, Ef
 from harness.events import Injection
 from harness.events.codec import encode
 from harness.model import HistoryError, Op, OpType, Source
-from nemesis import NEMESES
 from tests.events.filled import filled
+from tests.faults import NEMESES
 
 
 def op(f: str, **value: Any) -> Op:

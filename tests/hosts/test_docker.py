@@ -26,6 +26,7 @@ from tests.hosts.conftest import MakeHostFixture, node, start_ready
 from tests.hosts.test_reap import left_of, run_and_kill, tier
 from tests.kept import keep
 from tests.needs import UID, needs
+from tests.services import zookeeper_on
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -193,7 +194,7 @@ def test_zookeeper_serves_and_everything_ends_with_the_host(make_host: MakeHostF
     host = make_host("docker")
     assert isinstance(host, DockerHost)
     token = token_of(host)
-    address = host.start_zookeeper()
+    address = zookeeper_on(host)
     assert server.ask(address, "ruok") == "imok"
     assert sorted(of_run(engine, token)) == [f"fencepost-{token}", f"fencepost-{token}-zookeeper"]
     host.close()

@@ -11,7 +11,10 @@ from docker.errors import APIError
 from harness.cleanup.engine import connect
 from harness.hosts import contents, image_build
 from harness.model import UsageError
+from targets.broker import bundle
 from tests.kept import exhaustive
+
+PINS = bundle.PINS
 
 
 @pytest.fixture
@@ -19,19 +22,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A minimal project folder, which replaces the real one."""
     (tmp_path / "targets" / "broker").mkdir(parents=True)
     (tmp_path / "harness" / "hosts").mkdir(parents=True)
-    for name in (image_build.DOCKERFILE, *contents.SOURCES["broker"][:-1], "targets/broker/main.py"):
+    for name in (image_build.DOCKERFILE, *contents.source_names("broker")[:-1], "targets/broker/main.py"):
         (tmp_path / name).write_text(f"# {name}\n")
-    (tmp_path / contents.PINS).write_text(
-        "kazoo==1\nkio==1\ncrc32c==1\ncramjam==1\ntyping-extensions==1\n# a Java\njdk4py==17\n"
-    )
+    (tmp_path / PINS).write_text("kazoo==1\nkio==1\n# more\ncrc32c==1\ncramjam==1\ntyping-extensions==1\n")
+    (tmp_path / contents.JAVA_PINS).write_text("# a Java\njdk4py==17\n")
     monkeypatch.setattr(contents, "ROOT", tmp_path)
-    monkeypatch.setattr(image_build, "find_jars", lambda: ())
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "changed", [image_build.DOCKERFILE, "harness/model.py", "targets/broker/main.py", contents.PINS]
-)
+@pytest.mark.parametrize("changed", [image_build.DOCKERFILE, "harness/model.py", "targets/broker/main.py", PINS])
 def test_broker_image_is_another_when_what_it_is_made_of_changes(project: Path, changed: str) -> None:
     before = image_build._tag("broker", "base")
     assert before == image_build._tag("broker", "base")
@@ -40,22 +39,22 @@ def test_broker_image_is_another_when_what_it_is_made_of_changes(project: Path, 
     assert before != image_build._tag("broker", "base")
 
 
-def test_zookeeper_image_stays_when_only_the_broker_changes(project: Path) -> None:
-    before = image_build._tag("zookeeper", "base")
+def test_java_image_stays_when_only_the_broker_changes(project: Path) -> None:
+    before = image_build._tag("java", "base")
     (project / "targets" / "broker" / "main.py").write_text("# changed\n")
-    assert before == image_build._tag("zookeeper", "base")
-    assert before != image_build._tag("zookeeper", "another base")
+    assert before == image_build._tag("java", "base")
+    assert before != image_build._tag("java", "another base")
 
 
 def test_wheel_without_a_pin_is_told(project: Path) -> None:
-    (project / contents.PINS).write_text("kazoo==1\n")
+    (project / PINS).write_text("kazoo==1\n")
     with pytest.raises(UsageError, match="no pin for kio, crc32c, cramjam, typing_extensions"):
         image_build._tag("broker", "base")
 
 
 def test_every_stage_has_the_label_by_which_its_images_are_found() -> None:
     stages = (contents.ROOT / image_build.DOCKERFILE).read_text(encoding="utf-8").split("\nFROM ")[1:]
-    assert ["broker-parts", "broker", "zookeeper-parts", "zookeeper"] == [
+    assert ["broker-parts", "broker", "java-parts", "java"] == [
         stage.splitlines()[0].rpartition(" AS ")[2] for stage in stages
     ]
     for stage in stages:
@@ -124,7 +123,7 @@ def test_build_leaves_no_image_without_a_name() -> None:
         client.close()
 
 
-@pytest.mark.parametrize("target", contents.WHEELS)
+@pytest.mark.parametrize("target", image_build.STAGES)
 def test_wheels_of_images_are_those_that_the_project_pins(target: str) -> None:
     """An installed package has no requirements.txt, so the images' own list stands beside it."""
     pinned = {
@@ -133,5 +132,5 @@ def test_wheels_of_images_are_those_that_the_project_pins(target: str) -> None:
         for line in (contents.ROOT / name).read_text(encoding="utf-8").splitlines()
     }
     found = contents.pins(target)
-    assert [line.partition("==")[0].replace("-", "_") for line in found] == list(contents.WHEELS[target])
+    assert [line.partition("==")[0].replace("-", "_") for line in found] == list(contents.wheels(target))
     assert [] == [line for line in found if line not in pinned]

@@ -17,6 +17,7 @@ from harness.model import PreconditionError, UsageError
 from targets.kafka_family.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
 from tests.needs import needs
+from tests.services import zookeeper_on
 
 pytestmark = pytest.mark.slow
 
@@ -262,7 +263,7 @@ def test_too_little_disk_is_refused_with_where_and_how_much(
 @needs("java")
 def test_one_zookeeper_serves_and_ends_with_its_host(make_host: MakeHostFixture) -> None:
     host = make_host()
-    address = host.start_zookeeper()
+    address = zookeeper_on(host)
     assert server.is_ready(address) is True
     assert server.ask(address, "ruok") == "imok"
     host.close()
@@ -275,8 +276,8 @@ def test_zookeeper_that_cannot_start_gives_its_output(
 ) -> None:
     monkeypatch.setattr(server, "CONFIGURATION", "dataDir={data_dir}\nclientPort=none\n")
     host = make_host()
-    with pytest.raises(UsageError, match=r"(?s)ZooKeeper at .*: ended while starting; it said:.*none"):
-        host.start_zookeeper()
+    with pytest.raises(UsageError, match=r"(?s)service zookeeper at .*: ended while starting; it said:.*none"):
+        zookeeper_on(host)
 
 
 def test_nodes_of_parallel_hosts_get_different_ports(make_host: MakeHostFixture) -> None:

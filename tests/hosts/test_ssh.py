@@ -21,6 +21,7 @@ from targets.kafka_family.zookeeper import server
 from tests.hosts.conftest import MakeSsh, launched, start_ready
 from tests.hosts.sshds import Sshd, is_clean, rules
 from tests.needs import needs
+from tests.services import zookeeper_on
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,7 @@ def test_library_of_a_launch_is_copied_once_and_nothing_that_its_command_does_no
 
 def test_zookeeper_stays_here_and_all_ends_with_the_host(make_ssh: MakeSsh, machines: list[Sshd]) -> None:
     host = make_ssh()
-    address = host.start_zookeeper()
+    address = zookeeper_on(host)
     assert ("127.0.0.1", "127.0.0.1") == (host.bind_address, address.host)
     launched(host, "A")
     host.pause("A")

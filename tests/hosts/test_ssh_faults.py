@@ -19,8 +19,8 @@ from harness.hosts.ssh import VARIABLE
 from harness.launch import Address, Launch
 from harness.model import PreconditionError
 from harness.scenario.file import TOPIC
-from nemesis import NEMESES
 from tests.clusters import running
+from tests.faults import NEMESES
 from tests.hosts.conftest import MakeSsh, launched, node, start_ready
 from tests.hosts.sshds import Sshd, is_clean, write_list
 from tests.kept import exhaustive, keep

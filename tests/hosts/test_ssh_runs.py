@@ -27,9 +27,10 @@ from harness.suite.judged import judge_run
 from harness.suite.scenario_files import read_scenario
 from harness.target.found import target as target_of
 from harness.target.target import Target
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.hosts.sshds import Sshd, is_clean, write_list
 from tests.kept import exhaustive
+from tests.services import shared
 from tests.suite.cells import spec_of
 
 pytestmark = pytest.mark.slow
@@ -105,7 +106,9 @@ expect kip380: none
 
 def environment(machines: list[Sshd], folder: Path, zookeeper: Address) -> RealEnvironment:
     make_host = partial(HOSTS["ssh"], machines=write_list(folder / "hosts.toml", machines))
-    return RealEnvironment("ssh", make_host=make_host, target=TARGET, power_tier="watermark", zookeeper=zookeeper)
+    return RealEnvironment(
+        "ssh", make_host=make_host, target=TARGET, power_tier="watermark", shared=shared(zookeeper)
+    )
 
 
 def of_text(path: Path, text: str) -> RunSpec:

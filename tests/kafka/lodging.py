@@ -26,11 +26,12 @@ from harness.launch import Address
 from harness.scenario.file import PARTITION, TOPIC
 from harness.target.found import target as target_of
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets.kafka_family.clients import questions
 from targets.kafka_family.clients.connection import Connection
 from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 from targets.kafka_family.wire.bodies import EpochAnswer, epoch_answers
+from tests.faults import NEMESES
+from tests.services import shared
 from tests.specs import cluster_spec
 
 IDS = {"C": 1, "A": 2, "B": 3}
@@ -170,7 +171,7 @@ def lodging(
         History(run_dir / "history.jsonl"),
         make_host=HOSTS["local"],
         target=target,
-        zookeeper=zookeeper,
+        shared=shared(zookeeper),
         power_tier="watermark",
     )
     try:

@@ -18,10 +18,10 @@ from harness.model import EXIT_CODES, OpType, Source
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import REAL
 from harness.search.pairing_progress import PairingProgress
-from nemesis import NEMESES
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
+from tests.faults import NEMESES
 from tests.kept import exhaustive, keep
 from tests.needs import needs
 

@@ -19,11 +19,12 @@ from harness.suite.options import Options
 from harness.suite.scenario_files import read_scenario
 from harness.target.found import target as target_of
 from harness.target.target import Target
-from nemesis import NEMESES
 from targets.kafka import archive
 from targets.kafka.releases import entries
 from targets.kafka_commands.pairs import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
+from tests.faults import NEMESES
 from tests.report.samples import sample_result
+from tests.services import shared
 
 UPGRADE = "upgrade-releases"
 BOTH: Mapping[str, Target] = {name: target_of(name) for name in ("kafka", "broker")}
@@ -138,5 +139,10 @@ def test_class_archives_are_made_once_a_release_for_this_machines_java_and_a_fai
     text = TEXT + "expect kip320, kip380: none\n"
     specs = [pair(name, text).theirs for name in ("1.1.1", "2.1.1", "2.1.1@1.1", "3.9.1")]
     zookeeper = Address(host="127.0.0.1", port=1)
-    archive_classes(cast(Any, runner), lambda *_a, **_k: cast(Any, host), zookeeper, cast(list[RunSpec], specs))
+    archive_classes(
+        cast(Any, runner),
+        lambda *_a, **_k: cast(Any, host),
+        shared(zookeeper),
+        cast(list[RunSpec], specs),
+    )
     assert expected == (made, printed, closed)

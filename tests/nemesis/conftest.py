@@ -13,9 +13,9 @@ from harness.cluster.cluster import Cluster
 from harness.effect import ON_LINKS
 from harness.launch import Address
 from harness.scenario.file import PARTITION, TOPIC
-from nemesis import NEMESES
 from targets.kafka_family.clients.raw import RawClient
 from tests.clusters import running
+from tests.faults import NEMESES
 
 IDS = {"C": 2, "A": 6, "B": 5}
 REPLICAS = ("A", "B")

@@ -7,13 +7,15 @@ A step stands here as in a scenario. A leads, B follows, and C is another broker
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 from unittest.mock import patch
 
+import nemesis
 from harness.hosts.unwritten import why_untold
-from nemesis import NEMESES
+from targets.kafka_family.nemeses import FAULTS
+from tests.faults import NEMESES
 
 STILL: Final = "{fault} [ABC]: still in force after its healing"
 ALIVE: Final = "{fault} {node}: its process is still alive; expected it gone"
@@ -200,7 +202,7 @@ SHOWN: Final[dict[str, Shown]] = {
         pretended="drop-packets A: still in force after its healing",
     ),
     "zookeeper-outage": _of_zookeeper(
-        "servers frozen|; srvr is not answered",
+        "servers frozen|; nobody is answered",
         "{fault} {node}: ZooKeeper answers; expected it out", "now ",
     ),
     "zookeeper-leader-lost": _of_zookeeper(
@@ -245,5 +247,9 @@ SHOWN: Final[dict[str, Shown]] = {
 @contextmanager
 def pretending(name: str) -> Iterator[None]:
     """Make the injection of a fault of the table do nothing, and say that it did."""
-    with patch.dict(NEMESES, {name: replace(NEMESES[name], inject=lambda _cluster, _name: "done")}):
+    pretended = {name: replace(NEMESES[name], inject=lambda _cluster, _name: "done")}
+    tables = (NEMESES, nemesis._FIRST, nemesis._OF_METADATA, nemesis._LAST, FAULTS)
+    with ExitStack() as stack:
+        for table in (each for each in tables if name in each):
+            stack.enter_context(patch.dict(table, pretended))
         yield

@@ -17,8 +17,8 @@ from harness.model import OpType, PreconditionError
 from harness.scenario.fault_steps import FaultSteps
 from harness.scenario.file import PARTITION, TOPIC
 from harness.workload.plan import Clients, Place, ProducerPlan
-from nemesis import NEMESES
 from targets.kafka_family.clients.raw import RawClient
+from tests.faults import NEMESES
 from tests.nemesis.conftest import REPLICAS, await_whole, client_of, make_whole, produce
 from tests.nemesis.every_fault import SHOWN, Shown, pretending
 

@@ -12,8 +12,8 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.search.simulated import play_in_memory, sim_player
-from nemesis import NEMESES
 from targets.broker_target.target import TARGET
+from tests.faults import NEMESES
 
 _FILE = """\
 title    A test

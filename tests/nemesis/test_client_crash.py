@@ -23,11 +23,13 @@ from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.workload.lives import KILLED
 from harness.workload.plan import Clients, ConsumerPlan, Library, Place, ProducerPlan
-from nemesis import NEMESES, client_crash
+from nemesis import client_crash
 from targets.broker_target.target import TARGET
+from tests.faults import NEMESES
 from tests.nemesis.every_fault import pretending
 from tests.nemesis.simulated import played as simulated
 from tests.nemesis.simulated import refused, spec_of
+from tests.services import shared
 
 SCHEDULE = """
 title    Clients are killed while they work
@@ -60,7 +62,7 @@ def played(zookeeper: Address, folder: Path) -> tuple[RunResult, Sequence[Op]]:
         draw=draw(scenario, 7),
     )
     run = create_suite(folder, folder.name).create_run("client-crash")
-    environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, zookeeper=zookeeper)
+    environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, shared=shared(zookeeper))
     Player(environment=environment, faults=NEMESES).play(spec, run)
     ops = read_history(run.history)
     return judge(spec, ops), ops

@@ -15,8 +15,8 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.fault import inject
 from harness.launch import Address
 from harness.model import PreconditionError, Verdict
-from nemesis import NEMESES
 from tests.clusters import running
+from tests.faults import NEMESES
 from tests.needs import needs
 from tests.nemesis.every_fault import pretending
 from tests.nemesis.simulated import played, refused, seen

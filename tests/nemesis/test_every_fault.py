@@ -12,9 +12,9 @@ from harness.docs import evidence
 from harness.docs.evidence import Cell
 from harness.model import Op, Verdict
 from harness.run.result import RunResult
-from nemesis import NEMESES
 from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
+from tests.faults import NEMESES
 from tests.nemesis.every_fault import PRODUCE, SHOWN, SINGLY, Shown, pretending
 from tests.nemesis.simulated import played, refused, seen
 

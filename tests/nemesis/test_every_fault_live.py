@@ -20,9 +20,9 @@ from harness.hosts import HOSTS, MakeHost
 from harness.model import UsageError
 from harness.scenario.file import TOPIC
 from harness.suite.environments import require_abilities
-from nemesis import NEMESES
 from targets.broker_target.target import TARGET
 from tests.clusters import running
+from tests.faults import NEMESES
 from tests.hosts.sshds import servers, write_list
 from tests.kept import exhaustive
 from tests.needs import needs
@@ -37,8 +37,8 @@ KEPT: Final = ("local", "clocks")
 # A process has a wall clock of its own, or both clocks; and a run of its own may stop its own ZooKeeper alone.
 GROUPS: Final = {
     Ability.CLOCKS: "clocks",
-    Ability.OWN_ZOOKEEPER: "zookeeper",
-    Ability.ENSEMBLE: "zookeeper",
+    Ability.OWN_SERVICES: "zookeeper",
+    Ability.SERVICE_ENSEMBLE: "zookeeper",
 }
 # More than is written singly at once, so that it is not flushed, and less than twice that, so that one is closed.
 SEGMENT_BYTES: Final = 100_000
@@ -69,11 +69,11 @@ def staged(host: str, group: str, folder: Path) -> Iterator[Stage]:
         stack.callback(environment.close)
         able = [fault for fault in NEMESES if group_of(fault) == group and not why_lacking(environment, fault)]
         made = Stage(host=host, environment=environment)
-        if able and environment.zookeeper is not None:
+        if able and environment.shared is not None:
             made.cluster = stack.enter_context(
                 running(
                     folder / "run",
-                    environment.zookeeper,
+                    environment.shared["zookeeper"][0],
                     "kip380",
                     IDS,
                     replicas=REPLICAS,

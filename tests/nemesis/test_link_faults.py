@@ -8,7 +8,7 @@ from harness.cluster.cluster import Cluster
 from harness.effect import ON_LINKS
 from harness.events import Cut, Heal, Healed
 from harness.model import OpType, Verdict, events_of
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.nemesis.conftest import await_whole, heal, inject, produce, roles
 from tests.nemesis.simulated import played, refused, seen
 

@@ -26,9 +26,10 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.scenario.file import draw
 from harness.scenario.variant import Variant
-from nemesis import NEMESES, kill, restart
+from nemesis import kill, restart
 from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
+from tests.faults import NEMESES
 
 SEED = 3
 # Every schedule can draw every kind of fault; the new faults have their own weights.

@@ -9,7 +9,7 @@ from harness.effect import Effect
 from harness.events import Healed
 from harness.model import OpType, Verdict, events_of
 from harness.packets import Packets
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.needs import needs
 from tests.nemesis.conftest import await_whole, heal, inject, roles
 from tests.nemesis.every_fault import pretending

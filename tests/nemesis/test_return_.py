@@ -9,7 +9,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.fault import inject
 from harness.cluster.in_force import FaultInForce, InForce
 from harness.effect import Effect
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 
 def test_return_heals_the_cut_that_made_the_zombie_and_forgets_it() -> None:

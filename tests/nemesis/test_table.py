@@ -10,7 +10,8 @@ import pytest
 import nemesis
 from harness.cluster.fault import Fault
 from harness.effect import Band
-from nemesis import NEMESES
+from targets.kafka_family import nemeses
+from tests.faults import NEMESES
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,7 +23,8 @@ def module_of(fault: str) -> str:
 
 
 def test_every_module_is_a_line_of_the_table_under_its_own_name() -> None:
-    modules = {path.stem for path in Path(nemesis.__file__).parent.glob("*.py")} - {"__init__"}
+    folders = [Path(package.__file__ or "").parent for package in (nemesis, nemeses)]
+    modules = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__"}
     assert modules == {module_of(name) for name in NEMESES}
     assert list(NEMESES) == [fault.name for fault in NEMESES.values()]
 

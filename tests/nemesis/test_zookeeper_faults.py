@@ -10,16 +10,18 @@ import pytest
 
 from harness.cluster.cluster import Cluster
 from harness.effect import ON_METADATA
+from harness.environment.own_services import OwnServices
+from harness.environment.services import Own, start_own
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
-from nemesis import NEMESES
 from targets.broker_target.target import LAYOUT
-from targets.kafka_family.zookeeper.ensemble import OwnZooKeeper
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import run_of, running
+from tests.faults import NEMESES
 from tests.kept import exhaustive
 from tests.needs import needs
 from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, inject, produce, roles
@@ -104,7 +106,7 @@ def test_fault_in_force_at_the_end_is_healed_before_the_final_reads(fault: str) 
 
 def test_return_of_zookeeper_that_was_never_away_is_refused() -> None:
     _, ops = played("none", f"{M1}zookeeper-back A\n")
-    assert "zookeeper-back A: ZooKeeper is there for A; expected a fault of it" == refused(ops, "zookeeper-back")
+    assert "A reaches the metadata; expected a fault that parts it from them" == refused(ops, "zookeeper-back")
 
 
 # --- on real processes -----------------------------------------------------------------------------------------
@@ -130,15 +132,16 @@ def test_real_controller_whose_write_was_done_and_not_answered_finds_out(cluster
 
 @pytest.mark.slow
 def test_shared_zookeeper_is_not_touched(cluster: Cluster) -> None:
-    with pytest.raises(PreconditionError, match="zookeeper-outage A: the run shares its ZooKeeper with others"):
+    with pytest.raises(PreconditionError, match="zookeeper-outage A: the run shares its services with others"):
         inject("zookeeper-outage", cluster, "A")
 
 
 @contextmanager
-def with_own_zookeeper(folder: Path, servers: int) -> Iterator[Cluster]:
+def with_own_zookeeper(folder: Path, servers: int, *, power: bool = False) -> Iterator[Cluster]:
     """Start a cluster with a ZooKeeper of its own; the address of the shared one leads nowhere."""
     nowhere = Address(host="127.0.0.1", port=1)
-    with running(folder / "run", nowhere, "kip101", IDS, replicas=REPLICAS, own_servers=servers) as made:
+    own = {"own_servers": servers, "power_of_services": power}
+    with running(folder / "run", nowhere, "kip101", IDS, replicas=REPLICAS, **own) as made:
         client_of(made).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
         await_whole(made)
         yield made
@@ -156,7 +159,7 @@ def test_real_ensemble_loses_its_leader_then_answers_nobody_then_serves_again(tm
         leader, follower = roles(cluster)
         sessions = {name: cluster.metadata.incarnation(name) for name in IDS}
         out = inject("zookeeper-outage", cluster, "A")
-        assert "; srvr is not answered" in out
+        assert "; nobody is answered" in out
         with pytest.raises(PreconditionError, match="ZooKeeper answers nobody: its servers are frozen"):
             cluster.leader()
         # Our brokers ask ZooKeeper who leads, as V3 has it: a client that knows the leader is served.
@@ -179,14 +182,14 @@ def test_ensemble_in_containers_loses_its_leader_and_is_whole_again(tmp_path: Pa
         stack.callback(history.close)
         stack.callback(host.close)
         host.open()
-        servers = host.start_own_zookeeper(3)
-        first, *others = [server.address for server in servers]
+        started, addresses = start_own(host, (ZOOKEEPER,), Own(counts={"zookeeper": 3}), {})
+        first, *others = addresses["zookeeper"]
         view = RealZooKeeperView(run=run_of(history, first, *others, ids=IDS), layout=LAYOUT)
         stack.callback(view.close)
-        own = OwnZooKeeper(host, servers, view)
-        lost = own.lose_leader()
+        own = OwnServices(host, started, view)
+        lost = own.lose_leader("zookeeper")
         assert " led, container ended by SIGKILL with exit code 137; now " in lost
         assert f"{lost.partition(' led, ')[0]} does not serve" == own.lacking()
-        assert "container frozen; srvr is not answered" in own.halt()
+        assert "container frozen; nobody is answered" in own.halt("zookeeper")
         back = own.mend()
         assert (1, 2, "") == (back.count(" leader"), back.count(" follower"), own.lacking())

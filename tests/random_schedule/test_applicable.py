@@ -18,8 +18,8 @@ from harness.scenario.words import MessageWords
 from harness.target.metadata import Office
 from harness.target.operator import lacking
 from harness.workload.plan import Place
-from nemesis import NEMESES
 from targets.broker_target.target import TARGET
+from tests.faults import NEMESES
 from tests.scenario.words import step as read
 
 
@@ -44,7 +44,7 @@ OUT = SimpleNamespace(out=True)
 
 def cluster(**state: Any) -> Any:
     """Return a cluster: A leads, B is in the ISR, C is not but is controller; a registered node has session 1."""
-    found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "zookeeper": None, **state}
+    found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "services": None, **state}
     cut = found.pop("cut", frozenset())
     in_force = SimpleNamespace(
         nodes=lambda effects: cut if Effect.METADATA_LOST in effects else (), of=lambda *_: None
@@ -96,9 +96,9 @@ def cluster(**state: Any) -> Any:
     ("pass 3ms", {"down": {"A"}}),
     ("move-away A", {}),
     ("move-away A", {"moving": True}),
-    ("kill A", {"zookeeper": OUT}),
-    ("partition-isolate A", {"zookeeper": OUT}),
-    ("zookeeper-back A", {"zookeeper": OUT, "cut": {"A", "B", "C"}}),
+    ("kill A", {"services": OUT}),
+    ("partition-isolate A", {"services": OUT}),
+    ("zookeeper-back A", {"services": OUT, "cut": {"A", "B", "C"}}),
     ("zookeeper-back A", {"cut": {"A"}}),
     ("zookeeper-back A", {"cut": {"A", "D"}}),
 ])  # fmt: skip
@@ -111,6 +111,7 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("power-loss A B", {"down": {"B"}}, "B is down"),
     ("restart A", {}, "A is not down"),
     ("move-away A", {"zookeeper": OUT}, "the metadata answer nobody"),
+    ("move-away A", {"services": OUT}, "ZooKeeper answers nobody"),
     ("move-away D", {}, "it is no replica of the partition, which has A, B, C"),
     ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from the metadata"),
     ("restart A", {"down": {"A"}, "cut": {"A"}}, "A is cut from the metadata"),
@@ -124,6 +125,11 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("restart D", {"down": {"D"}}, "what D and the metadata tell each other is held"),
     ("zookeeper-outage A", {"cut": {"A"}}, "A is metadata-lost already"),
     ("zookeeper-back A", {}, "A is not metadata-lost, metadata-weak"),
+    ("restart A", {"down": {"A"}, "services": OUT}, "ZooKeeper answers nobody"),
+    ("elect B", {"services": OUT}, "ZooKeeper answers nobody"),
+    ("expire A", {"services": OUT}, "ZooKeeper answers nobody"),
+    ("zombie A", {"services": OUT}, "ZooKeeper answers nobody"),
+    ("zookeeper-leader-lost A", {"services": OUT}, "ZooKeeper answers nobody"),
     ("pause A", {"paused": {"A"}}, "A is paused"),
     ("pause A", {"down": {"A"}}, "A is down"),
     ("resume A", {}, "A is not paused"),

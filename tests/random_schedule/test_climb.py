@@ -16,8 +16,8 @@ from harness.scenario.steps import Inject, Install, Settle
 from harness.scenario.text import text_of
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
+from tests.faults import NEMESES
 from tests.kept import exhaustive
 from tests.random_schedule.test_upgrades import loses_a_session_beside_a_loss_of_power, rounds
 

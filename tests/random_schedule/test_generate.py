@@ -14,7 +14,7 @@ from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import DEFAULT, WEIGHTS
 from harness.scenario.file import parse
 from harness.scenario.text import text_of
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 SEEDS = range(300)
 
@@ -26,7 +26,7 @@ def test_schedule_is_the_same_for_the_same_seed_and_another_for_another() -> Non
 
 def test_schedule_does_not_depend_on_the_hash_seed() -> None:
     code = (
-        "from harness.random_schedule.generate import draw_schedule; from nemesis import NEMESES;"
+        "from harness.random_schedule.generate import draw_schedule; from tests.faults import NEMESES;"
         "from harness.scenario.text import text_of;"
         "print([text_of(draw_schedule(seed, NEMESES)) for seed in range(20)])"
     )

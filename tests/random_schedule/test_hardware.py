@@ -10,7 +10,7 @@ from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.hardware import BEFORE_LOSS, LOSE_DISK, WEIGHTS, with_hardware
 from harness.random_schedule.profile import DEFAULT, REAL, profile_of
 from harness.scenario.steps import Act, Inject, Pass
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 SEEDS = range(240)
 NODES = ("A", "B", "C")

@@ -16,9 +16,9 @@ from harness.scenario.text import text_of
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from harness.target.settings import MessageFormat
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from targets.simulator.zookeeper_faults import random_formats
+from tests.faults import NEMESES
 from tests.kept import exhaustive
 
 SEEDS = range(40)

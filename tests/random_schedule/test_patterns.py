@@ -12,8 +12,8 @@ from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.scenario.file import Scenario, draw, parse
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
+from tests.faults import NEMESES
 
 ROLES = ("A", "B", "C")
 ALL = PATTERNS | WIDE_PATTERNS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.random_schedule.predicted_state import PredictedState
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.scenario.words import step as read
 
 

@@ -24,7 +24,7 @@ from harness.random_schedule.profile import (
 from harness.random_schedule.width import NARROW, is_wide
 from harness.scenario.file import Step
 from harness.scenario.text import text_of
-from nemesis import NEMESES as FAULTS
+from tests.faults import NEMESES as FAULTS
 
 # Steps of every schedule: those that heal, what clients do, and passing time.
 HARMLESS = {"produce", "pass", "release", "return", "restart", "resume", "heal"}

@@ -16,7 +16,7 @@ from harness.scenario.file import parse
 from harness.scenario.steps import Act, Add, Pass, Remove
 from harness.scenario.text import text_of
 from harness.workload.plan import NO_CLIENTS, Clients, Place, ProducerPlan
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 U0, U1, U2 = (Place("users", number) for number in range(3))
 FURTHER = {Place("clicks", 0): ("A",), U0: ("A", "B"), U1: ("B", "C"), U2: ("C", "A")}

@@ -22,13 +22,13 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.runner import Play
 from harness.scenario.variant import Variant
-from nemesis import NEMESES
 from targets.broker.core.events import Effect, Event, Received
 from targets.broker.core.messages import ProduceRequest
 from targets.broker_target.target import TARGET, settings_of
 from targets.simulator.client import SimClient
 from targets.simulator.environment import cluster_of
 from targets.simulator.world import World
+from tests.faults import NEMESES
 
 HEAD = """title T
 source chance

@@ -7,7 +7,7 @@ from harness.random_schedule.shape import is_lone, shaped
 from harness.scenario.file import parse
 from harness.scenario.text import text_of
 from harness.target.settings import Settings
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 SEEDS = range(300)
 DRAWN = [draw_schedule(seed, NEMESES) for seed in SEEDS]

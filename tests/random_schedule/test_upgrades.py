@@ -21,8 +21,8 @@ from harness.random_schedule.upgrades import (
 )
 from harness.scenario.steps import Act, Cut, Heal, Inject, Install, Pass, Produce, Settle
 from harness.search.random_runs import RandomRuns
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
+from tests.faults import NEMESES
 from workloads import WORKLOADS
 
 STEPS: list[Act] = [Pass(Decimal(f"0.00{ms}")) for ms in range(1, 6)]

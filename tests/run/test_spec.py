@@ -14,9 +14,9 @@ from harness.scenario.file import parse
 from harness.scenario.text import text_of
 from harness.scenario.variant import Variant
 from harness.search.random_runs import RandomRuns
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from tests.checkers.specs import random_spec, written_spec
+from tests.faults import NEMESES
 
 MUTANT = Variant(protocol="kip320", changes=("fence_fetch=no",))
 

@@ -95,7 +95,7 @@ class FakeCluster(Cluster):
         self.rules = {"truncate_to": "one_answer"}
         self.traits = Traits(emits_events=True)
         self.in_force = InForce()
-        self.zookeeper, self.workload = None, None
+        self.services, self.workload = None, None
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
@@ -117,6 +117,8 @@ class FakeCluster(Cluster):
             name="fake",
             abilities=OF_TARGETS,
             wire=KafkaWire(lambda _: True, commands=False),
+            services=(),
+            faults={},
         )
         self.gone: set[str] = set()
         self.host = SimpleNamespace(  # type: ignore[assignment]

@@ -12,8 +12,8 @@ from harness.scenario.file import draw, parse
 from harness.scenario.steps import Await, Inject
 from harness.suite.scenario_files import read_scenario
 from harness.target.settings import Settings
-from nemesis import NEMESES
 from targets.broker.core.rules import PROTOCOLS
+from tests.faults import NEMESES
 from workloads import SCENARIOS
 
 TEXT = """

@@ -31,9 +31,10 @@ from harness.run.spec import RunSpec
 from harness.run.store import create_suite
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
-from nemesis import NEMESES
 from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
+from tests.faults import NEMESES
+from tests.services import shared
 
 STEPS = """\
 produce m1 acks=all
@@ -136,7 +137,7 @@ def test_settle_names_the_isr_that_it_waits_for() -> None:
 @pytest.mark.slow
 def test_real_replica_that_never_returns_to_the_isr_is_a_hang(tmp_path: Path, zookeeper: Address) -> None:
     environment = RealEnvironment(
-        "local", make_host=HOSTS["local"], target=TARGET, client="raw", zookeeper=zookeeper
+        "local", make_host=HOSTS["local"], target=TARGET, client="raw", shared=shared(zookeeper)
     )
     spec = _spec(STEPS, "local")
     run = create_suite(tmp_path, tmp_path.name).create_run("left-outside")

@@ -6,7 +6,7 @@ import pytest
 
 from harness.scenario.file import parse
 from harness.scenario.text import text_of
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 FULL = """
 title    What it is

@@ -9,7 +9,7 @@ from harness.scenario.condition_types import CONDITIONS
 from harness.scenario.grammar import Line, Names
 from harness.scenario.steps import STEPS
 from harness.workload.plan import Place
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 PLACES = tuple(Place("orders", number) for number in range(3))
 

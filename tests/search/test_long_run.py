@@ -21,8 +21,8 @@ from harness.search.long_run import possible
 from harness.search.random_runs import RandomRuns
 from harness.search.real_runs import open_players, play_real
 from harness.search.simulated import sim_player, simulate
-from nemesis import NEMESES
 from targets.broker_target.target import TARGET
+from tests.faults import NEMESES
 from tests.needs import needs
 
 POOR = cast(
@@ -37,7 +37,7 @@ ACKNOWLEDGED = Produce(topic="log", partition=0, name="m1", value="m1.0", acks=-
 
 
 def test_what_the_host_lacks_is_named_with_its_reason_and_left_out() -> None:
-    kinds, lacking = possible(("all",), POOR)
+    kinds, lacking = possible(("all",), POOR, NEMESES)
     need = {name for name, fault in NEMESES.items() if fault.needs is Ability.DISK_FULL}
     assert dict.fromkeys(need, "no luck") == lacking
     assert {"kill", *LINK_MOVES} < set(kinds)
@@ -46,9 +46,9 @@ def test_what_the_host_lacks_is_named_with_its_reason_and_left_out() -> None:
 
 def test_fault_that_was_chosen_and_is_not_possible_is_refused() -> None:
     with pytest.raises(UsageError, match="fault disk-full: no luck"):
-        possible(("kill", "disk-full"), POOR)
+        possible(("kill", "disk-full"), POOR, NEMESES)
     with pytest.raises(UsageError, match="it can inject none of hold; expected one at least"):
-        possible(("hold",), POOR)
+        possible(("hold",), POOR, NEMESES)
 
 
 def test_line_counts_faults_in_force_elections_and_acknowledgements() -> None:

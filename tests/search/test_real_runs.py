@@ -78,7 +78,7 @@ def test_systems_are_compared_with_one_client_which_the_first_needs(
     calls: list[str] = []
 
     class FakeEnvironment:
-        zookeeper = None
+        shared = None
 
         def __init__(self, _name: str, *, client: str | None, **_: Any) -> None:
             clients.append(client)
@@ -94,7 +94,7 @@ def test_systems_are_compared_with_one_client_which_the_first_needs(
     with open_players(runs, ports=None, folder=tmp_path, note=calls.append) as players:
         assert ["theirs", "ours"] == list(players)
     assert [client, client] == clients
-    # Only the first environment has a ZooKeeper, which the others share.
+    # Only the first environment starts services, which the others share.
     assert ["open", "close"] == calls
 
 

@@ -22,11 +22,11 @@ from harness.scenario.text import text_of
 from harness.search.findings import keep_simulated
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
+from tests.faults import NEMESES
 from tests.kept import exhaustive, keep
 
 QUIET = """title Nothing happens

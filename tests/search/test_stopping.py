@@ -23,8 +23,8 @@ from harness.scenario.file import draw, parse
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player
 from harness.suite.options import Options
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
+from tests.faults import NEMESES
 from tests.kept import exhaustive
 
 TARGET = RandomRuns(target="broker", variant="hw", host=SIM).load_target()

@@ -22,12 +22,12 @@ from harness.scenario.file import draw, parse
 from harness.scenario.text import text_of
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from targets.broker.core.messages import TopicPartition
 from targets.simulator.client import SimClient
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.world import World
+from tests.faults import NEMESES
 from tests.kept import exhaustive
 from tests.simulator.worlds import IDS, boot
 

@@ -13,9 +13,9 @@ from harness.run.result import RunResult
 from harness.scenario.file import draw, parse
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import producers
+from tests.faults import NEMESES
 
 SCHEDULE = """title A follower is slow
 source KIP-98

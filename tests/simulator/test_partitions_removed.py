@@ -15,9 +15,9 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.variant import Variant
 from harness.search.simulated import play_in_memory, sim_player
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from targets.broker_target.target import TARGET
+from tests.faults import NEMESES
 
 HEAD = """title    T
 source   S

@@ -17,12 +17,12 @@ from harness.scenario.file import parse
 from harness.scenario.variant import Variants
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import fetches, leader, questions
 from targets.broker.core.messages import ErrorCode
 from targets.broker.core.state import Replica
 from targets.broker_target.target import TARGET
+from tests.faults import NEMESES
 from tests.nemesis.simulated import played
 from workloads import SCENARIOS
 

@@ -25,7 +25,8 @@ from harness.run.store import Run, SuiteDir, create_suite
 from harness.scenario.variant import Variant
 from harness.target.found import target as target_of
 from harness.target.target import Target
-from nemesis import NEMESES
+from tests.faults import NEMESES
+from tests.services import shared
 from tests.suite.cells import spec_of
 
 SEED = 11
@@ -62,7 +63,11 @@ def play_one(suite_dir: SuiteDir, zookeeper: Address) -> PlayOne:
         power_tier: str | None = None,
     ) -> Done:
         environment = RealEnvironment(
-            "local", make_host=HOSTS["local"], target=target, power_tier=power_tier, zookeeper=zookeeper
+            "local",
+            make_host=HOSTS["local"],
+            target=target,
+            power_tier=power_tier,
+            shared=shared(zookeeper),
         )
         spec = spec_of(scenario, Variant(protocol=protocol), target, SEED, changes=rules, host="local")
         return play_in(environment, spec, suite_dir, name=name, faults=faults)

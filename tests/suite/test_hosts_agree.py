@@ -23,6 +23,7 @@ from harness.target.found import target as target_of
 from harness.target.target import Target
 from targets.simulator.environment import make_environment
 from tests.kept import keep
+from tests.services import shared
 from tests.suite.cells import names, spec_of, variants
 from tests.suite.conftest import judged, ops_of, play_in
 
@@ -58,7 +59,7 @@ def really(
     items = [item for item in request.session.items if item.path == request.path]
     asked = {item.callspec.id for item in items if isinstance(item, pytest.Function)}
     folder = tmp_path_factory.mktemp("really")
-    environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, zookeeper=zookeeper)
+    environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, shared=shared(zookeeper))
     with ThreadPoolExecutor(JOBS) as pool:
         yield {name: pool.submit(_end, environment, folder, *CHOSEN[name]) for name in CHOSEN if name in asked}
 

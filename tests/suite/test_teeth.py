@@ -13,7 +13,7 @@ from harness.cluster.cluster import Cluster
 from harness.model import EXIT_CODES, Kind, Verdict
 from harness.run.result import Status
 from harness.suite.exit_codes import of_suite
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.suite.conftest import Done, PlayOne, judged, ops_of
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from harness.scenario.text import first_step_line, text_of
 from harness.workload.plan import ChurnPlan, Clients, Place
 from harness.workload.script import ChurnAct, ChurnScript, Create, Delete, Write
 from harness.workload.text import line_of, read_churner
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 PLACES = (Place("log", 0), Place("side", 0))
 PLAN = ChurnPlan(name="n1", topic="temp", nodes=("A", "B", "C"), partitions=2, replication=2, records=(1, 4))

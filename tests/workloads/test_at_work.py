@@ -32,11 +32,12 @@ from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
 from harness.workload.text import line_of
-from nemesis import NEMESES
 from targets.kafka_family.clients.libraries import lacking
 from targets.kafka_family.clients.raw import RawClient
 from tests.clusters import running
+from tests.faults import NEMESES
 from tests.kept import exhaustive
+from tests.services import shared
 from workloads import WORKLOADS
 
 pytestmark = pytest.mark.slow
@@ -127,7 +128,7 @@ class Environment(RealEnvironment):
     """Real nodes, whose client works."""
 
     def __init__(self, clients: Clients, zookeeper: Address, client: str, target: Target = TARGET) -> None:
-        super().__init__("local", make_host=HOSTS["local"], target=target, client=client, zookeeper=zookeeper)
+        super().__init__("local", make_host=HOSTS["local"], target=target, client=client, shared=shared(zookeeper))
         self._clients = clients
 
     def make_client(self, cluster: Cluster) -> Client:

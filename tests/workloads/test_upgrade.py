@@ -24,13 +24,14 @@ from harness.run.store import create_suite
 from harness.scenario.steps import Install, Settle
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import fetches, leader, questions
 from targets.broker.core.messages import ErrorCode
 from targets.broker.core.state import Replica
 from targets.broker_target.target import TARGET
+from tests.faults import NEMESES
 from tests.kept import exhaustive
+from tests.services import shared
 
 SEED: Final = 1
 CLIENTS: Final = ("p1", "p2", "p3")
@@ -66,7 +67,7 @@ def test_every_broker_takes_every_version_while_clients_write_and_nothing_is_wro
     tmp_path: Path, zookeeper: Address
 ) -> None:
     environment = RealEnvironment(
-        "local", make_host=HOSTS["local"], target=TARGET, client="raw", zookeeper=zookeeper
+        "local", make_host=HOSTS["local"], target=TARGET, client="raw", shared=shared(zookeeper)
     )
     spec = runs("local").spec(SEED)
     run = create_suite(tmp_path, tmp_path.name).create_run("workload-upgrade")

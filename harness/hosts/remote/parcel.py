@@ -78,11 +78,9 @@ AGENT: Final = (
     "harness/packets.py",
     "harness/numerals.py",
     "harness/registry.py",
-    "harness/zookeeper/__init__.py",
-    "harness/zookeeper/server.py",
 )
 # The modules by which a machine's Python shows that it has a broker's libraries.
-LIBRARIES: Final = contents.WHEELS["broker"]
+LIBRARIES: Final = contents.wheels(contents.BROKER)
 # One file of Python alone, so that this Python's own serves every other.
 FUSE: Final = faulty.LIBRARY
 # Where a node finds the library of its launch: a link in the folder in which its process starts.
@@ -110,7 +108,11 @@ class Parcel:
 def sources() -> Parcel:
     """Return the sources of agent and broker."""
     names = sorted(
-        {path for top in (*AGENT, *contents.SOURCES["broker"]) for path in _python_files(contents.ROOT / top)}
+        {
+            path
+            for top in (*AGENT, *contents.source_names(contents.BROKER))
+            for path in _python_files(contents.ROOT / top)
+        }
     )
     return _packed({str(path.relative_to(contents.ROOT)): path.read_bytes() for path in names})
 

@@ -16,9 +16,9 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import is_written
 from harness.search.shrink.steady import RUNS
 from harness.search.shrink.subject import Subject
+from harness.suite.scenario_files import known_faults
 from harness.target.found import target
 from harness.target.settings import Settings
-from nemesis import NEMESES
 from targets import DEFAULT_TARGET
 
 _SETTINGS: Final = "settings "
@@ -101,7 +101,7 @@ def _expectation(result: RunResult) -> str:
 
 def _reads(lines: Sequence[str]) -> bool:
     try:
-        parse("shrunk", "\n".join(lines), "shrunk", NEMESES)
+        parse("shrunk", "\n".join(lines), "shrunk", known_faults())
     except UsageError:
         return False
     return True

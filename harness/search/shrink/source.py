@@ -17,9 +17,8 @@ from harness.run.spec import ALIKE
 from harness.run.store import Run
 from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
-from harness.suite.scenario_files import read_scenario
+from harness.suite.scenario_files import known_faults, read_scenario
 from harness.target.found import target
-from nemesis import NEMESES
 from targets import DEFAULT_TARGET
 
 HISTORY: Final = "history.jsonl"
@@ -129,5 +128,5 @@ def _schedule_of(setup: Setup, where: str) -> Scenario:
     """Return the schedule that a history has."""
     if not setup.schedule:
         raise UsageError(f"{where}: no schedule in its first line; expected a run of this release; run it again")
-    scenario = parse(setup.scenario, setup.schedule, f"{where}: schedule", NEMESES)
+    scenario = parse(setup.scenario, setup.schedule, f"{where}: schedule", known_faults())
     return replace(scenario, name=setup.scenario)

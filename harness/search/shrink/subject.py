@@ -22,8 +22,8 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import draw_run, is_written
 from harness.search.shrink.signature import Outcome, Signature, outcome_of
 from harness.search.simulated import play_in_memory, sim_player
+from harness.suite.scenario_files import known_faults
 from harness.target.found import target
-from nemesis import NEMESES
 from targets import DEFAULT_TARGET, VIRTUAL_HOST
 
 
@@ -101,7 +101,7 @@ class Subject:
     def outcome(self, signature: Signature, text: str) -> Outcome:
         """Play the schedule of this text; one that cannot be read back shows nothing."""
         try:
-            scenario = parse(self.name, text, self.name, NEMESES)
+            scenario = parse(self.name, text, self.name, known_faults())
         except UsageError:
             return Outcome(shows=False)
         result, ops = self.run(scenario)

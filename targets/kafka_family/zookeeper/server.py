@@ -2,7 +2,7 @@
 Launch a real ZooKeeper 3.9 server, or one of an ensemble, from the jars inside pyspark.
 
 Ticks are short so that sessions can be short too (by default 2 to 20 ticks, here 0.4 to 120 s). Nothing is forced
-to disk, because ZooKeeper is not the system under test and its disk loses no power.
+to disk, unless a run's faults take the power of a server's disk: ZooKeeper is not the system under test.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import importlib.util
 import re
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from harness import limits
+from harness.java import find_java
 from harness.launch import Address, Launch, Runtime
 from harness.model import UsageError
+from harness.target.services import Others, Process, Service
 
 # The smallest set of pyspark's jars with which a standalone server runs and logs its errors.
 JARS: Final = (
@@ -89,15 +91,6 @@ class Member:
         return f"server.{self.number}={self.peers}:{self.election_port}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """A server that was started: its name on the host, its address for the harness, and how to start it again."""
-
-    name: str
-    address: Address
-    launch: Launch
-
-
 def find_jars() -> tuple[Path, ...]:
     """
     Return the jars that the server needs, from the installed pyspark.
@@ -126,6 +119,7 @@ def launch(
     data_dir: str,
     address: Address,
     ensemble: Sequence[Member] = (),
+    durable: bool = False,
 ) -> Launch:
     """
     Return the command line and the configuration file of a server that listens on the address.
@@ -136,6 +130,7 @@ def launch(
         conf_dir: The folder into which the launch's files will be written.
         ensemble: All servers, this one among them; its id is in the file MY_ID of the data directory. () for a
             server that stands alone.
+        durable: It flushes a transaction before it answers.
     """
     configuration = CONFIGURATION.format(
         data_dir=data_dir,
@@ -157,7 +152,7 @@ def launch(
             "-XX:TieredStopAtLevel=1",
             # In KiB; by default the server preallocates 64 MiB for its log.
             "-Dzookeeper.preAllocSize=256",
-            "-Dzookeeper.forceSync=no",
+            f"-Dzookeeper.forceSync={'yes' if durable else 'no'}",
             "-Dzookeeper.jmx.log4j.disable=true",
             "-cp",
             ":".join(jars),
@@ -168,7 +163,7 @@ def launch(
     )
 
 
-def ask(address: Address, word: str, wait_s_max: float = limits.ZOOKEEPER_SOCKET_S_MAX) -> str:
+def ask(address: Address, word: str, wait_s_max: float = limits.SERVICE_ANSWER_S_MAX) -> str:
     """
     Send a four-letter word and return the server's answer.
 
@@ -207,3 +202,39 @@ def sessions_at(address: Address) -> frozenset[int]:
         return frozenset(int(each, 16) for each in SESSION.findall(ask(address, "cons", READY_WAIT_S_MAX)))
     except OSError:
         return frozenset()
+
+
+def service_launch(process: Process, peers: Sequence[Process], others: Others) -> Launch:
+    """Return how a server is started on a host: from the jars of this machine, which a container mounts."""
+    del others  # it needs no other service
+    place, jars = process.place, find_jars()
+    library = jars[0].parent
+    inside = Path(place.library or library)
+    made = launch(
+        java=place.java or str(find_java().executable),
+        jars=[str(inside / jar.name) for jar in jars],
+        conf_dir=place.conf_dir,
+        data_dir=place.data_dir,
+        address=place.client,
+        ensemble=[_member(each) for each in peers] if len(peers) > 1 else (),
+        durable=process.loses_power,
+    )
+    return replace(made, library=library)
+
+
+def _member(process: Process) -> Member:
+    (election,) = process.place.further
+    return Member(number=process.number, peers=process.place.internal, election_port=election.port)
+
+
+ZOOKEEPER: Final = Service(
+    name="zookeeper",
+    launch=service_launch,
+    mode=mode_of,
+    several=3,
+    peer_listeners=2,
+    shared=True,
+    holds_metadata=True,
+    prepared=lambda process: {MY_ID: f"{process.number}\n"},
+    sessions=sessions_at,
+)

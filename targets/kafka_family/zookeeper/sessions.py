@@ -82,7 +82,7 @@ def close_session(address: Address, session_id: int) -> float:
         PreconditionError: The server does not know the session, or its ephemeral nodes remain.
     """
     started = time.monotonic()
-    with socket.create_connection((address.host, address.port), limits.ZOOKEEPER_SOCKET_S_MAX) as connection:
+    with socket.create_connection((address.host, address.port), limits.SERVICE_ANSWER_S_MAX) as connection:
         connection.sendall(_framed(_connect_request(session_id)))
         answer = _read_frame(connection)
         _, timeout_ms, known = struct.unpack_from(">iiq", answer) if len(answer) >= 16 else (0, 0, 0)

@@ -74,7 +74,7 @@ class RealZooKeeperView(Metadata, Operator):
         hosts = ",".join(map(str, self._servers))
         root = _connect(hosts)
         try:
-            root.ensure_path_async(self._chroot).get(timeout=limits.ZOOKEEPER_START_S_MAX)
+            root.ensure_path_async(self._chroot).get(timeout=limits.SERVICE_START_S_MAX)
         finally:
             _disconnect(root)
         self._client = _connect(f"{hosts}{self._chroot}")
@@ -90,7 +90,7 @@ class RealZooKeeperView(Metadata, Operator):
             self._giving_up.cancel()
             self._giving_up = None
         if state in {KazooState.SUSPENDED, KazooState.LOST} and not self._silent:
-            self._giving_up = threading.Timer(limits.ZOOKEEPER_LOST_S_MAX, self._end)
+            self._giving_up = threading.Timer(limits.METADATA_LOST_S_MAX, self._end)
             self._giving_up.daemon = True
             self._giving_up.start()
 
@@ -115,7 +115,7 @@ class RealZooKeeperView(Metadata, Operator):
 
         def answers() -> bool:
             try:
-                self._client.exists_async("/").get(timeout=limits.ZOOKEEPER_SOCKET_S_MAX)
+                self._client.exists_async("/").get(timeout=limits.SERVICE_ANSWER_S_MAX)
             except (KazooException, self._client.handler.timeout_exception):
                 return False
             return True
@@ -362,11 +362,11 @@ def _connect(hosts: str) -> KazooClient:
     """Start a session; PreconditionError when ZooKeeper does not answer in time, with the client closed."""
     client = KazooClient(hosts=hosts, logger=_log)
     try:
-        client.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+        client.start(timeout=limits.SERVICE_START_S_MAX)
     except client.handler.timeout_exception as error:
         _disconnect(client)
         raise PreconditionError(
-            f"ZooKeeper at {hosts}: no session within {limits.ZOOKEEPER_START_S_MAX:g} s; expected one; "
+            f"ZooKeeper at {hosts}: no session within {limits.SERVICE_START_S_MAX:g} s; expected one; "
             "is it running, and is the machine overloaded?"
         ) from error
     return client

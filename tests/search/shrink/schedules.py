@@ -7,7 +7,7 @@ from collections.abc import Callable
 from harness.model import UsageError
 from harness.scenario.file import Scenario, parse
 from harness.search.shrink.signature import Outcome
-from nemesis import NEMESES
+from tests.faults import NEMESES
 
 WRITTEN = """title T
 source chance

@@ -11,7 +11,7 @@ from harness.scenario.file import parse
 from harness.scenario.variant import Variant
 from harness.search.shrink.printed import scenario_text
 from harness.search.shrink.subject import Subject
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.search.shrink.schedules import RANDOM, schedule_of
 
 SUBJECT = Subject(variant=Variant(protocol="kip380"), seed=1, name="T")

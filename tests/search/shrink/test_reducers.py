@@ -24,7 +24,7 @@ from harness.search.shrink.reducers import (
     without_pairs,
 )
 from harness.search.shrink.times import awaiting_instead, rounder, shorter_times
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.search.shrink.schedules import RANDOM, STEPS, WRITTEN, schedule_of, texts
 
 

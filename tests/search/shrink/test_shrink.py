@@ -17,8 +17,8 @@ from harness.search.shrink.shrink import Bounds, NotShownError, Shrunk, shrink
 from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
-from nemesis import NEMESES
 from targets import VIRTUAL_HOST as SIM
+from tests.faults import NEMESES
 from tests.kept import exhaustive, keep
 
 OUTPUT = Path("shrunk.txt")

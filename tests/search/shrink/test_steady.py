@@ -11,7 +11,7 @@ from harness.search.shrink.candidates import acts_of
 from harness.search.shrink.signature import Outcome
 from harness.search.shrink.steady import RUNS, slowed, steadied, steadiness
 from harness.search.shrink.trials import Trials
-from nemesis import NEMESES
+from tests.faults import NEMESES
 from tests.kept import exhaustive
 from tests.search.shrink.schedules import schedule_of, texts
 

@@ -14,6 +14,7 @@ from harness.hosts.local import LocalHost
 from harness.launch import Address
 from harness.model import PreconditionError
 from targets.kafka_family.zookeeper.sessions import close_session, owner_of, owners_in, password_of
+from tests.services import zookeeper_on
 
 DUMP = """SessionTracker dump:
 Session Sets (1)/(1):
@@ -64,7 +65,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
         host = LocalHost(folder / "run", power_tier="watermark")
         try:
             host.open()
-            yield host.start_zookeeper()
+            yield zookeeper_on(host)
         finally:
             host.close()
 

@@ -30,6 +30,7 @@ from targets.broker_target.target import LAYOUT
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import run_of
 from tests.needs import needs
+from tests.services import zookeeper_on
 
 STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)
 WAIT_S = 30
@@ -39,7 +40,7 @@ def test_zookeeper_that_does_not_answer_is_refused_and_no_client_is_left_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Warnings are errors here: a client left open would fail this test with a ResourceWarning."""
-    monkeypatch.setattr(limits, "ZOOKEEPER_START_S_MAX", 0.2)
+    monkeypatch.setattr(limits, "SERVICE_START_S_MAX", 0.2)
     with socket.socket() as silent, History(tmp_path / "history.jsonl") as history:
         silent.bind(("127.0.0.1", 0))  # without listening: every connection is refused
         address = Address(host="127.0.0.1", port=silent.getsockname()[1])
@@ -53,12 +54,12 @@ def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An engine that stops in mid-run takes ZooKeeper along; the run must end, as unknown."""
-    monkeypatch.setattr(limits, "ZOOKEEPER_LOST_S_MAX", 0.3)
+    monkeypatch.setattr(limits, "METADATA_LOST_S_MAX", 0.3)
     host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
         host.open()
-        address = host.start_zookeeper()
+        address = zookeeper_on(host)
         view = view_at(address, history)
         stack.callback(view.close)
         view.watch([("log", 0)])
@@ -96,7 +97,7 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
         host.open()
-        view = view_at(host.start_zookeeper(), history)
+        view = view_at(zookeeper_on(host), history)
         stack.callback(view.close)
         view.watch([("log", 0)])
         path = LAYOUT.partition_path("log", 0)
@@ -122,7 +123,7 @@ def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_pr
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
         host.open()
-        view = view_at(host.start_zookeeper(), history)
+        view = view_at(zookeeper_on(host), history)
         stack.callback(view.close)
         view.watch([])
         put(view, LAYOUT.controller_path(), b"{}")

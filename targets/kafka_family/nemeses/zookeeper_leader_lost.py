@@ -9,21 +9,22 @@ Source:  ZooKeeper Internals, "Leader Activation"; its SessionTracker; KAFKA-688
 from __future__ import annotations
 
 from harness.ability import Ability
+from harness.cluster import metadata_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.zookeeper_fault import servers_of
+from harness.cluster.metadata_fault import services_of
 from harness.effect import Band, Effect
-from nemesis import zookeeper_back
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Kill the leader of the run's own ensemble; the probe is another server that leads and answers."""
-    return servers_of(cluster, f"zookeeper-leader-lost {name}").lose_leader()
+    return services_of(cluster, f"zookeeper-leader-lost {name}").lose_leader(ZOOKEEPER.name)
 
 
 def probe(cluster: Cluster, name: str) -> str:
     """Return "" while a server is gone, else that none is."""
-    lacking = servers_of(cluster, f"zookeeper-leader-lost {name}").lacking()
+    lacking = services_of(cluster, f"zookeeper-leader-lost {name}").lacking()
     return "" if lacking else "every server of ZooKeeper serves; expected one to be gone"
 
 
@@ -31,11 +32,11 @@ FAULT = Fault(
     name="zookeeper-leader-lost",
     doc="kill the leader of the run's own ZooKeeper ensemble of three; another leads since; it hits all nodes",
     inject=inject,
-    heal=zookeeper_back.inject,
+    heal=metadata_fault.end,
     probe=probe,
     effect=Effect.METADATA_WEAK,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=Ability.ENSEMBLE,
+    needs=Ability.SERVICE_ENSEMBLE,
     everywhere=True,
 )

@@ -6,21 +6,14 @@ Another broker that is cut from ZooKeeper by itself stays so.
 
 from __future__ import annotations
 
-from harness.cluster import zookeeper_fault
-from harness.cluster.cluster import Cluster
+from harness.cluster import metadata_fault
 from harness.cluster.fault import Fault
 from harness.effect import ON_METADATA, Band, Effect
-
-
-def inject(cluster: Cluster, name: str) -> str:
-    """Thaw and restart servers, heal its link; the probe is that all servers serve, or that it is registered."""
-    return zookeeper_fault.end(cluster, name)
-
 
 FAULT = Fault(
     name="zookeeper-back",
     doc="let ZooKeeper's servers serve again, and heal the link of the node if it was cut from them",
-    inject=inject,
+    inject=metadata_fault.end,
     heal=None,
     effect=Effect.NONE,
     heals=ON_METADATA,

@@ -8,32 +8,33 @@ Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; KIP-101's 
 from __future__ import annotations
 
 from harness.ability import Ability
+from harness.cluster import metadata_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.cluster.zookeeper_fault import servers_of
+from harness.cluster.metadata_fault import services_of
 from harness.effect import Band, Effect
-from nemesis import zookeeper_back
+from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Freeze all servers of the run's own ZooKeeper; the probe is a question that is not answered."""
-    return servers_of(cluster, f"zookeeper-outage {name}").halt()
+    return services_of(cluster, f"zookeeper-outage {name}").halt(ZOOKEEPER.name)
 
 
 def probe(cluster: Cluster, name: str) -> str:
     """Return "" while nobody is answered, else that somebody is."""
-    return "" if servers_of(cluster, f"zookeeper-outage {name}").out else "ZooKeeper answers; expected it out"
+    return "" if services_of(cluster, f"zookeeper-outage {name}").out else "ZooKeeper answers; expected it out"
 
 
 FAULT = Fault(
     name="zookeeper-outage",
     doc="freeze the servers of the run's own ZooKeeper, so that it answers nobody; it hits all nodes",
     inject=inject,
-    heal=zookeeper_back.inject,
+    heal=metadata_fault.end,
     probe=probe,
     effect=Effect.METADATA_LOST,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=Ability.OWN_ZOOKEEPER,
+    needs=Ability.OWN_SERVICES,
     everywhere=True,
 )

@@ -1,0 +1,125 @@
+"""Start the processes of a target's services on a host: those that all runs share, and those of one run alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from harness.cleanup.process import until
+from harness.cluster.last_words import end_of
+from harness.hosts.base import Host
+from harness.hosts.node import LOG_TAIL_CHARACTERS
+from harness.launch import Address, Launch
+from harness.model import UsageError
+from harness.target.services import Others, Process, Service
+
+NOTHING: Final[Others] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """The services that a run must have for itself, each with the number of its processes; what their disks do."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    loses_power: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The processes of one kind, and how each is started again."""
+
+    service: Service
+    processes: tuple[Process, ...]
+    launches: Mapping[str, Launch]
+
+
+NONE_OWN: Final = Own()
+
+
+def start_shared(host: Host, services: Sequence[Service]) -> Others:
+    """Start one process of each kind that runs may share; return their addresses, when all of them serve."""
+    found: Others = {}
+    for service in (each for each in services if each.shared):
+        started = start(host, service, (service.name,), found)
+        found = {**found, service.name: addresses(started)}
+    return found
+
+
+def start_own(host: Host, services: Sequence[Service], own: Own, shared: Others) -> tuple[list[Started], Others]:
+    """
+    Start the services of one run, those that it does not share; return them, and the addresses of all kinds.
+
+    Args:
+        own: those that it must not share; what cannot be shared is its own anyway.
+        shared: the addresses of what runs share.
+    """
+    started: list[Started] = []
+    found: Others = {kind: each for kind, each in shared.items() if kind not in own.counts}
+    for service in (each for each in services if each.name not in found):
+        names = service.names(own.counts.get(service.name, 1))
+        started.append(start(host, service, names, found, loses_power=own.loses_power))
+        found = {**found, service.name: addresses(started[-1])}
+    return started, found
+
+
+def start(
+    host: Host, service: Service, names: Sequence[str], others: Others = NOTHING, *, loses_power: bool = False
+) -> Started:
+    """
+    Start the processes of one kind; return when all of them serve.
+
+    Args:
+        loses_power: Their disks can lose power.
+
+    Raises:
+        UsageError: One of them does not serve in time; with what it printed.
+    """
+    listeners = service.listeners + (service.peer_listeners if len(names) > 1 else 0)
+    processes = tuple(
+        Process(
+            name=name,
+            number=number,
+            place=host.add_node(name, disk=loses_power, listeners=listeners, beside=True),
+            loses_power=loses_power,
+        )
+        for number, name in enumerate(names, start=1)
+    )
+    launches = {each.name: service.launch(each, processes, others) for each in processes}
+    for each in processes:
+        prepare(host, service, each)
+        host.start(each.name, launches[each.name])
+    for each in processes:
+        await_serving(host, service, each)
+    return Started(service=service, processes=processes, launches=launches)
+
+
+def addresses(started: Started) -> tuple[Address, ...]:
+    """Return where nodes and the harness reach each process."""
+    return tuple(each.address for each in started.processes)
+
+
+def of_metadata(services: Sequence[Service], found: Others) -> Sequence[Address]:
+    """Return the addresses of the service that holds the metadata."""
+    return next(found[each.name] for each in services if each.holds_metadata)
+
+
+def prepare(host: Host, service: Service, process: Process) -> None:
+    """Write what must be in a process's data directory before it starts, unless it is there already."""
+    for name, text in service.prepared(process).items():
+        file = host.disk(process.name) / name
+        if not file.exists():
+            file.write_text(text, encoding="utf-8")
+            if process.loses_power:
+                host.flush(process.name)
+
+
+def await_serving(host: Host, service: Service, process: Process) -> None:
+    """Wait until a started process serves; raise UsageError, with its last output, if it does not."""
+    name, address = process.name, process.address
+    ready = until(lambda: bool(service.mode(address)) or not host.alive(name), service.start_s_max)
+    if ready and host.alive(name):
+        return
+    what = "ended while starting" if ready else f"no answer within {service.start_s_max:g} s"
+    said = end_of(host.log_text(name), LOG_TAIL_CHARACTERS)
+    raise UsageError(f"service {name} at {address}: {what}; it said:\n{said}")
