@@ -25,7 +25,7 @@ from harness.hosts.ports import PortClaims
 from harness.launch import Address
 from harness.model import PreconditionError
 from targets.broker_target import SETTINGS
-from targets.kafka_family.logs.scan import scan_partition
+from tests.targets.kafka_family.logs.scans import scan_partition
 from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
