@@ -18,8 +18,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kazoo.client import KazooClient
 
-from targets.kafka_family.logs.scan import scan_partition
 from tests import make_kafka_logs as making
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 RECORDS: Final = 3
 FORMAT: Final = "message.format.version"

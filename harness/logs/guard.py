@@ -31,7 +31,7 @@ from harness.bit_rot import Flip
 from harness.logs.names import shown
 from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.logs.stream import Open, Reading
-from harness.logs.values import is_number, is_path, is_place, what, wrong_batch, wrong_log
+from harness.logs.values import NonsenseError, characters_of, is_number, is_path, is_place, what, wrong_log
 from harness.model import FencepostError, PreconditionError
 
 T = TypeVar("T")
@@ -175,7 +175,8 @@ class _Guarded:
                 epochs=None,
                 high_watermark=None,
             )
-        found = replace(found, topic=topic, partition=partition, batches=())
+        if (found.topic, found.partition, found.batches) != (topic, partition, ()):
+            found = replace(found, topic=topic, partition=partition, batches=())
         if not self._broken:
             return found
         # What its reader knows of the rest does not count: the log is as long as what was taken of it.
@@ -217,8 +218,11 @@ class _Guarded:
 
     def _refusal(self, batch: BatchSeen, *, whole: bool) -> str:
         """Return why no reader may yield this batch here, "" if it may."""
-        if why := wrong_batch(batch):
-            return self._guard.text(why, "a BatchSeen, with whole numbers, and records with digest and text")
+        try:
+            characters = characters_of(batch)
+        except NonsenseError as error:
+            expected = "a BatchSeen, with whole numbers, and records with digest and text"
+            return self._guard.text(str(error), expected)
         self._count += 1
         if self._count > self._batches_max:
             self._batches_max = max(self._batches_max, _bytes_of(self._files))
@@ -231,7 +235,6 @@ class _Guarded:
             if self._backwards > limits.LOG_FINDINGS_MAX + 1:
                 found = f"a batch at offset {batch.base} after one that ends at {self._end}, and so for the"
                 return self._guard.text(f"{found} {self._backwards}th time", "offsets that rise")
-        characters = sum(map(len, batch.about)) + sum(len(text or "") for _, _, text in batch.records)
         self._characters = characters + (self._characters if whole else 0)
         if self._characters > limits.LOG_TEXT_CHARACTERS_MAX:
             found = f"values of {self._characters} characters, up to offset {batch.base}"

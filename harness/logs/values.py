@@ -1,5 +1,5 @@
 """
-What a reader of logs may return: each function says of a value why it may not, and "" if it may.
+What a reader of logs may return, and what it is if it may not.
 
 A value may be anything, of any type and length; it is only looked at.
 """
@@ -14,26 +14,46 @@ from harness.logs.names import shown
 from harness.logs.replica import BatchSeen, ReplicaLog
 
 # Offsets have 64 bits; the names of segments have 20 digits, so that a damaged one may be larger.
-_NUMBER_BITS_MAX: Final = 67
+_NUMBER_MAX: Final = 10**20
 
 
-def wrong_batch(batch: BatchSeen) -> str:
-    """Look at a batch, its records, and what is said about them."""
+class NonsenseError(ValueError):
+    """A value that no reader may return; the text says what it is."""
+
+
+def characters_of(batch: BatchSeen) -> int:
+    """
+    Return the length of a batch's values and of what is said about its records; it may have millions of records.
+
+    Raises:
+        NonsenseError: It is no batch, or has something else than its types say.
+    """
     if not isinstance(batch, BatchSeen):
-        return what(batch)
+        raise NonsenseError(what(batch))
     numbers = (batch.base, batch.last, batch.epoch, batch.magic, batch.crc, batch.position)
-    if not all(map(is_number, numbers)):
-        return f"a batch whose numbers are {what(numbers)}"
+    if set(map(type, numbers)) != {int} or not -_NUMBER_MAX <= min(numbers) <= max(numbers) <= _NUMBER_MAX:
+        raise NonsenseError(f"a batch whose numbers are {what(numbers)}")
     texts = (batch.codec, batch.segment, batch.problem, batch.unopened)
-    if not all(isinstance(text, str) for text in texts):
-        return f"a batch at offset {batch.base} whose texts are {what(texts)}"
-    if not isinstance(batch.records, tuple) or len(batch.records) > limits.LOG_BATCH_RECORDS_MAX:
-        return f"a batch at offset {batch.base} with more than {limits.LOG_BATCH_RECORDS_MAX} records, or no tuple"
-    told = len(batch.about) == len(batch.records) and all(isinstance(text, str) for text in batch.about)
-    if batch.about and not told:
-        return f"a batch at offset {batch.base} with other texts about its {len(batch.records)} records"
-    wrong = next((record for record in batch.records if not _is_record(record)), None)
-    return "" if wrong is None else f"a record {what(wrong)} in the batch at offset {batch.base}"
+    if set(map(type, texts)) != {str}:
+        raise NonsenseError(f"a batch at offset {batch.base} whose texts are {what(texts)}")
+    records, about = batch.records, batch.about
+    if not isinstance(records, tuple) or len(records) > limits.LOG_BATCH_RECORDS_MAX:
+        most = limits.LOG_BATCH_RECORDS_MAX
+        raise NonsenseError(f"a batch at offset {batch.base} with more than {most} records, or no tuple")
+    if about and (len(about) != len(records) or not all(isinstance(text, str) for text in about)):
+        raise NonsenseError(f"a batch at offset {batch.base} with other texts about its {len(records)} records")
+    characters = sum(map(len, about))
+    for record in records:
+        if not isinstance(record, tuple) or len(record) != 3:
+            raise NonsenseError(_no_record(batch, record))
+        offset, digest, text = record
+        if type(offset) is not int or not -_NUMBER_MAX <= offset <= _NUMBER_MAX or type(digest) is not str:
+            raise NonsenseError(_no_record(batch, record))
+        if text is not None:
+            if type(text) is not str:
+                raise NonsenseError(_no_record(batch, record))
+            characters += len(text)
+    return characters
 
 
 def wrong_log(log: ReplicaLog, end: int | None) -> str:
@@ -77,7 +97,7 @@ def is_path(path: object) -> bool:
 
 def is_number(number: object) -> TypeGuard[int]:
     """Return True for a whole number that can be an offset, and can be printed."""
-    return type(number) is int and number.bit_length() <= _NUMBER_BITS_MAX
+    return type(number) is int and -_NUMBER_MAX <= number <= _NUMBER_MAX
 
 
 def what(found: object) -> str:
@@ -88,8 +108,5 @@ def what(found: object) -> str:
         return f"a {type(found).__name__} that cannot be shown ({type(error).__name__})"
 
 
-def _is_record(record: object) -> bool:
-    if not isinstance(record, tuple) or len(record) != 3:
-        return False
-    offset, digest, text = record
-    return is_number(offset) and isinstance(digest, str) and (text is None or isinstance(text, str))
+def _no_record(batch: BatchSeen, record: object) -> str:
+    return f"a record {what(record)} in the batch at offset {batch.base}"

@@ -26,7 +26,7 @@ from harness.launch import Address
 from harness.model import PreconditionError
 from targets.broker_target.target import SETTINGS
 from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
-from targets.kafka_family.logs.scan import scan_partition
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 pytestmark = pytest.mark.slow
 

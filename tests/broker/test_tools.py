@@ -31,11 +31,11 @@ from targets.kafka.jars import cache_dir, jars_of, tools_of
 from targets.kafka.releases import release_of
 from targets.kafka_family.clients.librdkafka import LibrdkafkaClient
 from targets.kafka_family.clients.raw import RawClient
-from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.stacks.kafka_python import kafka
 from tests.clusters import admin_of, await_leaders, bootstrap, disk, running
 from tests.kept import exhaustive
 from tests.needs import needs
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 pytestmark = pytest.mark.slow
 

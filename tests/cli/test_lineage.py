@@ -17,10 +17,10 @@ import pytest
 
 from harness.cli import lineage
 from harness.model import EXIT_CODES, UsageError
-from targets.kafka_family.logs.data import find_partitions
 from tests.cli.watched import TELLS, WATCH, lineage_watched
 from tests.kafka_release import DATA
 from tests.targets.kafka_family.logs.build import batch, partition
+from tests.targets.kafka_family.logs.scans import find_partitions
 
 RELEASES = ("1.1.1", "3.9.1")
 VALID, UNKNOWN, INVALID = EXIT_CODES["valid"], EXIT_CODES["unknown"], EXIT_CODES["invalid"]

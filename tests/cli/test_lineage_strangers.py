@@ -350,7 +350,7 @@ def test_page_has_every_key_of_the_json_and_every_limit(
     assert f'`"{found["format"]}"`, {found["version"]} |' in page
     limit_rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) ", page, re.MULTILINE)
     assert [(name, getattr(limits, name)) for name, _ in limit_rows] == [(n, int(most)) for n, most in limit_rows]
-    assert len(limit_rows) == 9
+    assert len(limit_rows) == 11
 
 
 def keys_of(found: Any) -> set[str]:

@@ -19,11 +19,11 @@ from harness.logs.soundness import notes
 from harness.model import EXIT_CODES, PreconditionError
 from harness.scenario.file import PARTITION, TOPIC
 from targets.broker.log.lock import DataDirTakenError, held
-from targets.kafka_family.logs.scan import scan_partition
 from tests.cli.watched import lineage_watched
 from tests.kafka.lodging import Lodging, lodging
 from tests.kept import exhaustive, keep
 from tests.needs import of_release
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -10,10 +10,10 @@ from harness.launch import Address
 from harness.logs.lineage import differences
 from harness.logs.replica import ReplicaLog
 from targets.kafka.releases import entries
-from targets.kafka_family.logs.scan import scan_partition
 from tests.kafka.lodging import Lodging, lodging
 from tests.kept import exhaustive
 from tests.needs import needs, of_release
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

@@ -11,19 +11,21 @@ from pathlib import Path
 import pytest
 
 from harness import limits
+from harness.beneath import Folder
 from harness.logs.compare import Comparison, compare
 from harness.logs.graph import fork_points, lineage_graph
 from harness.logs.lineage import behind, differences, lineage
 from harness.logs.soundness import notes
 from harness.model import Kind, Verdict
 from targets.kafka_family.logs.data import DataFolder
-from targets.kafka_family.logs.scan import Scan, scan_partition
+from targets.kafka_family.logs.scan import Scan
 from tests.targets.kafka_family.logs.build import batch, partition
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 
 def compared(tmp_path: Path, names: Sequence[str]) -> Comparison:
     with ExitStack() as stack:
-        opened = {name: stack.enter_context(DataFolder.at(tmp_path / name)) for name in names}
+        opened = {name: DataFolder(stack.enter_context(Folder.at(tmp_path / name))) for name in names}
         return compare("t-0", {name: partial(Scan, data, "t-0") for name, data in opened.items()})
 
 

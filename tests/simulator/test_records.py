@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from targets.kafka_family.logs.scan import scan_partition
 from targets.simulator.disk import scan
 from targets.simulator.log import SimLog
 from targets.simulator.records import content_of, make_batch, placed, with_only
 from tests.simulator.worlds import TP
 from tests.targets.kafka_family.logs import build
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 
 def test_batch_counts_its_records_from_zero_and_has_no_epoch() -> None:

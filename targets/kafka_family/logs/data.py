@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from harness import limits
 from harness.beneath import Folder
@@ -37,31 +36,13 @@ class DataFolder:
 
     def __init__(self, folder: Folder, read: CheckpointsRead | None = None) -> None:
         """
-        Take the folder.
+        Use the folder, which the caller closes.
 
         Args:
             read: The checkpoints of this folder that were read before, to which it adds.
         """
         self.folder = folder
         self._read: CheckpointsRead = {} if read is None else read
-
-    @classmethod
-    def at(cls, path: Path) -> Self:
-        """
-        Open the data directory at a trusted path.
-
-        Raises:
-            OSError: It cannot be opened.
-        """
-        return cls(Folder.at(path))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.folder.close()
 
     def partitions(self) -> list[str] | None:
         """
@@ -101,33 +82,6 @@ class DataFolder:
             return checkpoint.read_offsets(self.folder, name)
         except (CheckpointError, OSError) as error:
             return error
-
-
-def find_partitions(directory: Path) -> list[Path]:
-    """
-    Return the partition directories: the directory itself if it is one, else those in it, which may be none.
-
-    Raises:
-        UsageError: The directory cannot be listed, or has more than FOLDER_NAMES_MAX partitions.
-    """
-    try:
-        with DataFolder.at(directory) as data:
-            names = data.partitions()
-    except OSError as error:
-        raise UsageError(
-            f"{shown(str(directory))}: {error.strerror}; expected a directory that can be listed"
-        ) from error
-    return [directory] if names is None else [directory / name for name in names]
-
-
-def name_of(directory: Path) -> tuple[str, int]:
-    """
-    Return the (topic, partition) that a partition directory is named after.
-
-    Raises:
-        UsageError: The name is not TOPIC-PARTITION.
-    """
-    return parse(directory.resolve().name if directory.name in {"", ".."} else directory.name, directory)
 
 
 def parse(name: str, directory: Path) -> tuple[str, int]:

@@ -17,40 +17,15 @@ inside a write.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from harness.beneath import Folder
 from harness.logs.replica import BatchSeen, ReplicaLog
-from harness.logs.stream import SETTLE_S_MAX, read_whole
+from harness.logs.stream import SETTLE_S_MAX
 from targets.kafka_family.logs import checkpoint
 from targets.kafka_family.logs.checkpoint import CheckpointError
-from targets.kafka_family.logs.data import DataFolder, name_of, parse
+from targets.kafka_family.logs.data import DataFolder, parse
 from targets.kafka_family.logs.files import NO_FILES, has_grown, is_disturbed, is_locked, list_log
 from targets.kafka_family.logs.reading import Findings, read_segments
-
-
-def scan_partition(directory: Path) -> ReplicaLog:
-    """
-    Read one partition directory; anything unreadable becomes a problem of the result.
-
-    Links in the path of its data directory are followed; the partition's directory must not be one.
-
-    Raises:
-        UsageError: The directory's name is not TOPIC-PARTITION.
-    """
-    name_of(directory)
-    with DataFolder.at(directory.parent) as data:
-        return scan_in(data, directory.name)
-
-
-def scan_in(data: DataFolder, name: str) -> ReplicaLog:
-    """
-    Read one partition's directory in an open data directory, as scan_partition does.
-
-    Raises:
-        UsageError: The directory's name is not TOPIC-PARTITION.
-    """
-    return read_whole(lambda: Scan(data, name))
 
 
 class Scan:

@@ -13,8 +13,8 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import FileLog
 from targets.broker.log.data_dir import DataDir, open_data_dir
-from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.keyed import AT_ONCE, append, clean_all, held, keyed, numbered
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 TP = TopicPartition("topic", 0)
 FILE = "cleaner-offset-checkpoint"

@@ -11,9 +11,9 @@ from targets.broker.log import LogOptions
 from targets.broker.log.cleanings import end_cleanings
 from targets.broker.log.names import segment_name
 from targets.broker.log.recovery import Known, open_log
-from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import TP, all_of, raw_batch
 from tests.kafka_release import DATA
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 CASES = [
     (release, topic)

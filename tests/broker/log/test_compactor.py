@@ -16,9 +16,9 @@ from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.batch import batch_of, build, parse_header
 from targets.broker.log.names import segment_offsets
 from targets.broker.log.recovery import Known, open_log
-from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import TP, all_of, new_log, offsets
 from tests.broker.log.keyed import AT_ONCE, append, clean_all, held, keyed, numbered
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 NONE = Cleaned()
 

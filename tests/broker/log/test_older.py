@@ -17,7 +17,6 @@ from targets.broker.log.older import as_messages
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.stored import split_stored
 from targets.kafka_family.logs.message_set import records_of, walk
-from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import (
     COMPRESSORS,
     TP,
@@ -29,6 +28,7 @@ from tests.broker.log.batches import (
     raw_batch,
     raw_record,
 )
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 CODECS = tuple(codec for codec in COMPRESSORS if codec != 4)
 Row = tuple[int, bytes | None, bytes | None]

@@ -14,9 +14,9 @@ from targets.broker.log.batch import Damage
 from targets.broker.log.names import segment_name
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.stored import crc_of, examine, is_old, max_timestamp_of, split_stored
-from targets.kafka_family.logs.scan import scan_partition
 from tests.broker.log.batches import TP, all_of, batch, new_log, offsets, raw_batch
 from tests.kafka_release import DATA
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 OLD = DATA / "kafka-0.10.2.2" / "b1"
 TOPICS = sorted(path.name for path in OLD.iterdir() if path.is_dir())

@@ -15,10 +15,10 @@ from harness.cli.main import main
 from harness.model import EXIT_CODES
 from targets.kafka_family.logs import checkpoint
 from targets.kafka_family.logs.checkpoint import CheckpointError, read_epochs, read_offsets, read_topic_id
-from targets.kafka_family.logs.scan import scan_partition
 from targets.kafka_family.logs.source import FileSource
 from tests.kafka_release import DATA
 from tests.targets.kafka_family.logs.build import batch, partition
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 T = TypeVar("T")
 

@@ -11,10 +11,9 @@ from harness.logs.lineage import DifferenceKind, LineageSegment, behind, differe
 from harness.logs.replica import ReplicaLog
 from harness.logs.soundness import notes
 from harness.model import Kind
-from targets.kafka_family.logs.data import find_partitions
-from targets.kafka_family.logs.scan import scan_partition
 from tests.kafka_release import DATA
 from tests.targets.kafka_family.logs.build import batch
+from tests.targets.kafka_family.logs.scans import find_partitions, scan_partition
 
 RELEASES = ("0.10.2.2", "1.1.1", "3.9.1")
 WITH_EPOCHS = RELEASES[1:]

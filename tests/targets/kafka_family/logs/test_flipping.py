@@ -11,8 +11,8 @@ from harness.beneath import Folder, RefusedError
 from harness.bit_rot import Flip, Where
 from harness.hosts.trees import exchange
 from targets.kafka_family.logs.flipping import chosen, count_of
-from targets.kafka_family.logs.scan import scan_partition
 from tests.targets.kafka_family.logs.build import batch, partition
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 WHOLE = tuple(batch(at, f"m{at}") for at in range(6))
 

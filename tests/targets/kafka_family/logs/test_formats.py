@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.logs.lineage import differences, holes
-from targets.kafka_family.logs.data import find_partitions
-from targets.kafka_family.logs.scan import scan_partition
 from tests.kafka_release import DATA
+from tests.targets.kafka_family.logs.scans import find_partitions, scan_partition
 
 WRITTEN = find_partitions(DATA / "kafka-1.1.1-formats" / "b1")
 REST = " and again" * 6

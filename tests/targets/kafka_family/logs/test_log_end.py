@@ -8,8 +8,8 @@ import pytest
 
 from harness.beneath import Folder
 from targets.kafka_family.logs.log_end import quick_end
-from targets.kafka_family.logs.scan import scan_partition
 from tests.targets.kafka_family.logs.build import batch
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 
 def written(tmp_path: Path, **segments: bytes) -> Path:

@@ -12,13 +12,12 @@ import pytest
 
 from targets.kafka_family.logs import batch, records
 from targets.kafka_family.logs.codec import CodecError
-from targets.kafka_family.logs.data import find_partitions
 from targets.kafka_family.logs.message_set import iterate, records_of, walk
 from targets.kafka_family.logs.records import RecordError
-from targets.kafka_family.logs.scan import scan_partition
 from tests.kafka_release import DATA
 from tests.targets.kafka_family.logs.build import CODECS, compress
 from tests.targets.kafka_family.logs.build import batch as build_batch
+from tests.targets.kafka_family.logs.scans import find_partitions, scan_partition
 
 LOG_APPEND_TIME = 0x08
 TIME = 1_500_000_000_000

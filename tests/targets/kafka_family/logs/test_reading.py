@@ -11,8 +11,8 @@ from harness.logs.lineage import differences, holes, lineage
 from harness.logs.replica import ReplicaLog
 from harness.logs.soundness import notes
 from targets.kafka_family.logs import files, scan
-from targets.kafka_family.logs.scan import scan_partition
 from tests.targets.kafka_family.logs.build import batch, partition
+from tests.targets.kafka_family.logs.scans import scan_partition
 
 WHOLE = tuple(batch(at, f"m{at}") for at in range(12))
 

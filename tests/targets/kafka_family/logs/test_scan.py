@@ -11,11 +11,11 @@ import pytest
 
 from harness.logs.replica import snapshot_events
 from harness.model import UsageError
-from targets.kafka_family.logs.data import find_partitions, name_of
-from targets.kafka_family.logs.scan import scan_partition
+from targets.kafka_family.logs.data import parse
 from tests.events.as_recorded import as_recorded
 from tests.kafka_release import DATA
 from tests.targets.kafka_family.logs.build import batch, partition
+from tests.targets.kafka_family.logs.scans import find_partitions, scan_partition
 
 RELEASES = ("1.1.1", "3.9.1")
 CODECS = ("gzip", "snappy", "lz4", "zstd")
@@ -206,16 +206,15 @@ def test_find_partitions_leaves_out_what_is_no_partition_when_it_lists_a_data_di
     assert [tmp_path / "backup-7", directory] == find_partitions(tmp_path)
 
 
-def test_find_partitions_gives_none_for_another_directory_and_refuses_none_at_all(tmp_path: Path) -> None:
+def test_find_partitions_gives_none_for_another_directory(tmp_path: Path) -> None:
     assert [] == find_partitions(tmp_path)
-    with pytest.raises(UsageError, match="expected a directory that can be listed"):
-        find_partitions(tmp_path / "missing")
 
 
-def test_name_of_parts_topic_and_partition_at_the_last_dash(tmp_path: Path) -> None:
-    assert ("a-b.c_d-1", 23) == name_of(tmp_path / "a-b.c_d-1-23")
-    with pytest.raises(UsageError, match="is not TOPIC-PARTITION"):
-        name_of(tmp_path / "orders")
+def test_topic_and_partition_are_parted_at_the_last_dash() -> None:
+    assert ("a-b.c_d-1", 23) == parse("a-b.c_d-1-23", Path("a-b.c_d-1-23"))
+    for name in ("orders", "orders-007", "-1"):
+        with pytest.raises(UsageError, match=f"data/{name}: the directory's name is not TOPIC-PARTITION"):
+            parse(name, Path("data", name))
 
 
 def test_snapshot_events_are_one_snapshot_and_then_every_batch_as_json(tmp_path: Path) -> None:
