@@ -8,11 +8,13 @@ the target's part: which clients it has, and what a node says of itself when a c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from harness.cleanup.ledger import Ledger
-from harness.history.file import History
 from harness.workload.plan import Clients, Library
+
+if TYPE_CHECKING:  # with processes and files, which a command that only asks for targets does not need
+    from harness.cleanup.ledger import Ledger
+    from harness.history.file import History
 
 
 class Underway(Protocol):

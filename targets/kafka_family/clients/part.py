@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from harness.cleanup.ledger import Ledger
-from harness.history.file import History
 from harness.registry import load
 from harness.target.clients import Client
 from harness.workload.plan import Clients, Library
-from targets.kafka_family.clients import libraries, probe
+from targets.kafka_family.clients import libraries
+
+if TYPE_CHECKING:
+    from harness.cleanup.ledger import Ledger
+    from harness.history.file import History
 
 # Name of the library that a run's client stands on -> its module, which has a CLIENT.
 CLIENTS: Final[Mapping[str, str]] = {
@@ -64,8 +66,12 @@ class KafkaClients:
 
     def serves(self, address: str) -> bool:
         """Ask for its versions."""
+        from targets.kafka_family.clients import probe
+
         return probe.serves(address)
 
     def leads(self, address: str, topic: str, partition: int) -> bool:
         """Ask for an offset that only a leader gives, and for metadata."""
+        from targets.kafka_family.clients import probe
+
         return probe.leads(address, topic, partition)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from harness.clients.children import Children
 from harness.workload.plan import ConsumerPlan, ProducerPlan
 
-if TYPE_CHECKING:  # with Kafka's wire, which a command that only asks what is installed does not need
+if TYPE_CHECKING:  # with processes, which a command that only asks what is installed does not need
+    from harness.clients.children import Children
     from harness.clients.library import Reader, Sender
 
 
