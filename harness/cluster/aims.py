@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Effect
@@ -119,3 +120,5 @@ AIMS: Final[Mapping[str, _Pick]] = {
     "all": _all,
     "last-in-isr": _last_in_isr,
 }
+# What the system must show for an aim.
+AIMS_NEED: Final[Mapping[str, tuple[Ability, ...]]] = {"controller": (Ability.CONTROLLER,)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
+from harness.ability import Ability
 from harness.scenario.forms import ARROW, Choice, OnLink, Several
 from harness.scenario.grammar import Form, Slot, Statement, Word
 from harness.scenario.kinds import API, EITHER_DIRECTION, GROUP, LINK_END, NODE, NODE_OR_NONE, OFFSET, OTHER_END
@@ -53,26 +54,38 @@ class Controller(Statement):
     node: str
     FORM: ClassVar[Form] = (Word("controller"), Choice("holds", {"=": True, "!=": False}), _NODE)
 
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata name a controller."""
+        return (Ability.CONTROLLER,)
+
 
 @dataclass(frozen=True, slots=True)
 class Registered(Statement):
-    """The node is registered in ZooKeeper."""
+    """The node is a member of the cluster, as the metadata show it."""
 
     node: str
     FORM: ClassVar[Form] = (Word("registered"), _NODE)
 
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata show the members."""
+        return (Ability.MEMBERS,)
+
 
 @dataclass(frozen=True, slots=True)
 class Gone(Statement):
-    """The node is not registered in ZooKeeper."""
+    """The node is no member of the cluster, as the metadata show it."""
 
     node: str
     FORM: ClassVar[Form] = (Word("gone"), _NODE)
 
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata show the members."""
+        return (Ability.MEMBERS,)
+
 
 @dataclass(frozen=True, slots=True)
 class EpochRises(Statement):
-    """ZooKeeper holds a newer leader epoch."""
+    """The metadata show a newer leader epoch."""
 
     FORM: ClassVar[Form] = (Word("epoch"), Word("rises"))
 
@@ -264,6 +277,10 @@ class Unseen(Statement):
 
     node: str
     FORM: ClassVar[Form] = (Word("unseen"), _NODE)
+
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata show the members."""
+        return (Ability.MEMBERS,)
 
 
 ConditionOfPartition: TypeAlias = Elected | Leads | InSync | Controller | EpochRises | Acked | OneBatch

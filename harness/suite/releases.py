@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.environment.needs import why_not_played
 from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
 from harness.launch import Address
@@ -74,7 +75,7 @@ def pairs_of(
         for entry in chosen:
             theirs = _spec(scenario, targets[KAFKA], entry.name, options, make="test-kafka")
             ours = _spec(scenario, targets[BROKER], entry.models, options, make="scenarios")
-            why = why_not(scenario, entry, theirs)
+            why = why_not(scenario, entry, theirs) or why_not_played(theirs, targets[KAFKA])
             found.append(
                 ReleasePair(
                     scenario=scenario,

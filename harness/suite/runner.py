@@ -15,8 +15,10 @@ from rich.console import Console
 
 from checkers.facts.unread import readable
 from checkers.live.watch import LiveCheck
+from harness.environment.needs import why_not_played
 from harness.java import Java, find_java
-from harness.model import Op
+from harness.model import Op, UsageError
+from harness.registry import load
 from harness.report.page import build_report
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
@@ -30,8 +32,10 @@ from harness.suite.options import Options
 from harness.suite.playing import play_all
 from harness.suite.progress import RunProgress
 from harness.suite.spark_worker import Found, SparkWorker
+from harness.target.target import Target
 from harness.version import commit, named, version
 from nemesis import NEMESES
+from targets import TARGETS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,7 @@ class SuiteRunner:
 
     Attributes:
         problems: what keeps the suite from being complete, beyond its runs: it then ends as unknown at best.
+        unplayed: scenario -> variant -> what the target lacks for it.
     """
 
     name: str
@@ -53,6 +58,7 @@ class SuiteRunner:
     began: float
     runs: dict[str, tuple[RunSpec, Run]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    unplayed: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @staticmethod
     def begin(name: str, options: Options, about: str, console: Console, *, folder: str = "") -> SuiteRunner:
@@ -96,12 +102,34 @@ class SuiteRunner:
         self.problems.append(problem)
 
     def play(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
-        """Open the environment, play the specs in it, and close it in any case."""
+        """
+        Open the environment, play the specs in it that their target can play, and close it in any case.
+
+        Raises:
+            UsageError: their target can play none of them.
+        """
+        specs = self._playable(specs)
         require_clients(specs)
         with closing(environment.close, self.note):
             open_environment(environment, self.folder.path / "zookeeper")
             require_abilities(environment, NEMESES, dict.fromkeys(name for spec in specs for name in spec.faults))
             self.play_in(environment, specs)
+
+    def _playable(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        """Return the specs that their target can play; note of the others what it lacks."""
+        found: list[RunSpec] = []
+        for spec in specs:
+            target: Target = load("target", TARGETS, spec.target, "TARGET")
+            if why := why_not_played(spec, target):
+                self.unplayed.setdefault(spec.scenario.name, {})[str(spec.variant)] = why
+            else:
+                found.append(spec)
+        if not found and self.unplayed:
+            name, reasons = next(iter(self.unplayed.items()))
+            raise UsageError(
+                f"{name}: {next(iter(reasons.values()))}; expected a scenario that the target can play"
+            )
+        return found
 
     def play_in(
         self,
@@ -143,6 +171,7 @@ class SuiteRunner:
             seed=self.options.seed,
             rules=dict(rule.split("=", 1) for rule in self.options.rules),
             results=tuple(result for result, _ in judged.values()),
+            unplayed=self.unplayed,
             seconds=time.monotonic() - self.began,
         )
         shown = {name: readable(ops) for name, (_, ops) in judged.items()}
