@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Effect
@@ -129,3 +130,5 @@ AIMS: Final[Mapping[str, _Pick]] = {
     "last-in-isr": _last_in_isr,
     SERVICE: _one,
 }
+# What the system must show for an aim.
+AIMS_NEED: Final[Mapping[str, tuple[Ability, ...]]] = {"controller": (Ability.CONTROLLER,)}

@@ -1,4 +1,4 @@
-"""What a run's faults need of its machines, which decides what its nodes, disks and servers are made of."""
+"""What a run needs of its machines, which decides what its nodes and disks are made of, and of its target."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from harness.ability import Ability
 from harness.environment.services import Own
 from harness.run.spec import RunSpec
 from harness.scenario.service_steps import hits_on_services, require_services, takes_power
+from harness.scenario.steps import Inject
+from harness.target.operator import lacking
 from harness.target.target import Target
 from nemesis import faults_of
 
@@ -36,3 +38,18 @@ def own_services(spec: RunSpec, target: Target) -> Own:
         elif lone:
             counts[service.name] = 1
     return Own(counts=counts, loses_power=takes_power(spec.scenario, faults))
+
+
+def why_not_played(spec: RunSpec, target: Target) -> str:
+    """
+    Return why a target cannot play a written scenario, "" if it can: what its steps ask of the system or await.
+
+    A random schedule is played without the steps that its target cannot play.
+    """
+    if spec.random:
+        return ""
+    acts = [step.act for step in spec.scenario.under(spec.variant.names(spec.traits)).steps]
+    known = faults_of(target)
+    asked = (known[act.fault].needs for act in acts if isinstance(act, Inject) and act.fault in known)
+    needs = (*(need for need in asked if need is not None), *(need for act in acts for need in act.needs()))
+    return next(filter(None, (lacking(target.name, target.abilities, need) for need in needs)), "")

@@ -45,8 +45,9 @@ class Followed(Shown):
     def refresh(self) -> None:
         """Wait for the first look; raise PreconditionError if there is none in time, or something is wrong."""
         with self._changed:
-            if not self._changed.wait_for(
+            known = self._changed.wait_for(
                 lambda: self._shows or self._closed or bool(self._problem), limits.METADATA_LOOK_S_MAX
-            ):
-                self.fail(f"no look within {limits.METADATA_LOOK_S_MAX:g} s; expected one at the beginning")
+            )
+        if not known:
+            self.fail(f"no look within {limits.METADATA_LOOK_S_MAX:g} s; expected one at the beginning")
         self.require()

@@ -20,7 +20,7 @@ from harness.target.metadata import UNNUMBERED, Look, Metadata, Office, Partitio
 
 class Shown(Metadata):
     """
-    The base of metadata that a thread keeps up to date by `show`.
+    The base of metadata that a thread keeps up to date by `show`. A listener of the history never asks them.
 
     Args:
         work: what the thread does; `show` is called in it alone.
@@ -30,8 +30,9 @@ class Shown(Metadata):
     def __init__(self, run: TargetRun, work: Callable[[], None], end: Callable[[], None] = lambda: None) -> None:
         self._run = run
         self._end = end
-        # Reentrant: who listens to the history may ask.
-        self._changed = threading.Condition(threading.RLock())
+        # Never held while the history is written, which has a lock of its own.
+        self._changed = threading.Condition()
+        self._recording = threading.Lock()
         self._look = Look()
         self._versions: dict[Place, int] = {}
         self._recorder: Recorder | None = None
@@ -56,17 +57,19 @@ class Shown(Metadata):
             self.fail(f"{type(error).__name__}: {error}; expected what it shows")
 
     def show(self, look: object) -> None:
-        """Take a look as what the metadata show from now on, and record what is new."""
-        with self._changed:
-            if self._closed or self._problem:
-                return
-            if problem := problem_of(look, self._run.ids):
-                self.fail(problem)
-                return
-            assert isinstance(look, Look), "a look without a problem"
-            self._look, self._shows = replace(look, states=self._numbered(look.states)), True
-            self._record()
-            self._changed.notify_all()
+        """Record what is new in a look, and take it as what the metadata show from then on."""
+        if self._closed or self._problem:
+            return
+        if problem := problem_of(look, self._run.ids):
+            self.fail(problem)
+            return
+        assert isinstance(look, Look), "a look without a problem"
+        with self._recording:
+            found = replace(look, states=self._numbered(look.states))
+            self._record(found)
+            with self._changed:
+                self._look, self._shows = found, True
+                self._changed.notify_all()
 
     def fail(self, problem: str) -> None:
         """Note the first thing that is wrong with the part: every later ask raises it, and the run is unknown."""
@@ -87,9 +90,8 @@ class Shown(Metadata):
             found[place] = replace(state, version=self._versions[place]) if state.version == UNNUMBERED else state
         return found
 
-    def _record(self) -> None:
-        recorder, look = self._recorder, self._look
-        if recorder is None:
+    def _record(self, look: Look) -> None:
+        if (recorder := self._recorder) is None:
             return
         for topic, partition in self._places:
             if (state := look.states.get((topic, partition))) is not None:
@@ -103,9 +105,9 @@ class Shown(Metadata):
     def watch(self, places: Sequence[Place]) -> None:
         """Record what is there, and every change that is seen from now on."""
         self.refresh()
-        with self._changed:
+        with self._recording:
             self._recorder, self._places = Recorder(self._run.record, places), tuple(places)
-            self._record()
+            self._record(self._look)
 
     def refresh(self) -> None:
         """Return once what is shown is as new as this metadata can be; raise PreconditionError if that fails."""

@@ -37,6 +37,8 @@ def why_not(
         alike: treat an election, and a move of a partition, as inapplicable whenever Apache Kafka could not grant
             it, for every target.
     """
+    if reason := next(filter(None, map(cluster.lacks, act.needs())), ""):
+        return reason
     match act:
         case Inject(name, nodes, place):
             fault = faults[name]
@@ -64,8 +66,6 @@ def why_not(
             except UsageError:
                 return "there is no such hold"
         case Remove() | Add():
-            if isinstance(act, Remove) and (reason := cluster.lacks(Ability.REMOVE)):
-                return reason
             return "ZooKeeper answers nobody" if cluster.services is not None and cluster.services.out else ""
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from rich.console import Console
@@ -66,10 +67,12 @@ def _table(suite: Suite, columns: Sequence[str], *, brief: bool, one_line: bool)
     for scenario in suite.scenarios:
         name = Text(clean(scenario), "bold")
         if not brief and not one_line:
-            name.append(f"\n{clean(titles[scenario])}", "not bold")
+            name.append(f"\n{clean(titles.get(scenario, ''))}", "not bold")
         cells = [suite.result(scenario, protocol) for protocol in columns]
-        if any(cells):
-            table.add_row(name, *(_cell_text(result, brief=brief, one_line=one_line) for result in cells))
+        whys = [suite.why_not(scenario, protocol) for protocol in columns]
+        if any(cells) or any(whys):
+            texts = map(partial(_cell_text, brief=brief, one_line=one_line), cells, whys)
+            table.add_row(name, *texts)
     return table
 
 
@@ -86,12 +89,12 @@ def _mutants(cells: Sequence[RunResult], *, one_line: bool) -> Table:
     return table
 
 
-def _cell_text(result: RunResult | None, *, brief: bool = False, one_line: bool = False) -> Text:
+def _cell_text(result: RunResult | None, why: str = "", *, brief: bool = False, one_line: bool = False) -> Text:
     if one_line and result is not None:
         words = f"{_status_text(result)}: expected {clean(result.expected)}, found {clean(result.found)}"
         return Text(words, _STYLES[result.status])
     if result is None:
-        return Text("" if brief else "not played", "dim")
+        return Text(f"not played: {clean(why)}" if why else "" if brief else "not played", "dim")
     if brief and result.status is Status.AS_EXPECTED:
         # The expectation, not the findings: they may also have unpromised losses.
         return Text(f"{STATUS_SIGNS[result.status]} {clean(result.expected)}", _STYLES[result.status])
@@ -111,6 +114,9 @@ def _print_list(suite: Suite, console: Console) -> None:
         console.print(Text(f"{clean(result.scenario)} under {clean(result.protocol)}", "bold"))
         for part in _cell_text(result).split("\n"):
             console.print(Text("  ").append_text(part))
+    for scenario, reasons in suite.unplayed.items():
+        for protocol, why in reasons.items():
+            console.print(Text(clean(f"{scenario} under {protocol} not played: {why}"), "dim"))
 
 
 def totals(suite: Suite) -> Text:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +26,12 @@ _RESULTS: Final = "cells"
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Results in the order of the table: by scenario, then by protocol from the oldest to the newest."""
+    """
+    Results in the order of the table: by scenario, then by protocol from the oldest to the newest.
+
+    Attributes:
+        unplayed: scenario -> protocol -> why it was not played there: what the target lacks.
+    """
 
     name: str
     started: str
@@ -39,6 +44,7 @@ class Suite:
     results: tuple[RunResult, ...]
     seconds: float
     version: str = ""  # of Fencepost; older suites have none
+    unplayed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def simulated(self) -> bool:
@@ -47,8 +53,8 @@ class Suite:
 
     @property
     def scenarios(self) -> tuple[str, ...]:
-        """The names of the scenarios, in order of first appearance."""
-        return tuple(dict.fromkeys(result.scenario for result in self.results))
+        """The names of the scenarios, in order of first appearance; those that were not played are the last."""
+        return tuple(dict.fromkeys((*(result.scenario for result in self.results), *self.unplayed)))
 
     @property
     def protocols(self) -> tuple[str, ...]:
@@ -59,6 +65,10 @@ class Suite:
         """Return the result of that scenario under that protocol, None if it was not played."""
         return self._by_name.get((scenario, protocol))
 
+    def why_not(self, scenario: str, protocol: str) -> str:
+        """Return why that scenario was not played under that protocol, "" if nothing kept it from it."""
+        return self.unplayed.get(scenario, {}).get(protocol, "")
+
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], RunResult]:
         # Of two of one name the first counts, as in the table.
@@ -68,6 +78,8 @@ class Suite:
         """Write the suite as JSON; on a full disk, leave no part of it."""
         raw = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "results"}
         raw["rules"] = dict(self.rules)
+        if not self.unplayed:
+            del raw["unplayed"]
         raw[_RESULTS] = [result.to_dict() for result in self.results]
         partial = path.with_suffix(".partial")
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
+from harness.ability import Ability
 from harness.scenario.forms import ARROW, Choice, OnLink, Several
 from harness.scenario.grammar import Form, Slot, Statement, Word
 from harness.scenario.kinds import API, EITHER_DIRECTION, GROUP, LINK_END, NODE, NODE_OR_NONE, OFFSET, OTHER_END
@@ -23,7 +24,7 @@ _LINK: Final = (Slot("src", LINK_END), ARROW, Slot("dst", OTHER_END))
 
 @dataclass(frozen=True, slots=True)
 class Elected(Statement):
-    """The metadata name this node as the leader, or no leader."""
+    """ZooKeeper names this node as the leader, or no leader."""
 
     node: str | None
     FORM: ClassVar[Form] = (Word("elected"), Word("="), Slot("node", NODE_OR_NONE))
@@ -31,7 +32,7 @@ class Elected(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Leads(Statement):
-    """The metadata name this node as the leader, and the node itself claims leadership."""
+    """ZooKeeper names this node as the leader, and the node itself claims leadership."""
 
     node: str
     FORM: ClassVar[Form] = (Word("leader"), Word("="), _NODE)
@@ -39,7 +40,7 @@ class Leads(Statement):
 
 @dataclass(frozen=True, slots=True)
 class InSync(Statement):
-    """The ISR in the metadata has exactly these members."""
+    """The ISR in ZooKeeper has exactly these members."""
 
     nodes: tuple[str, ...]
     FORM: ClassVar[Form] = (Word("isr"), Word("="), Several(Slot("nodes", NODE)))
@@ -53,26 +54,38 @@ class Controller(Statement):
     node: str
     FORM: ClassVar[Form] = (Word("controller"), Choice("holds", {"=": True, "!=": False}), _NODE)
 
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata name a controller."""
+        return (Ability.CONTROLLER,)
+
 
 @dataclass(frozen=True, slots=True)
 class Registered(Statement):
-    """The node is a member by the metadata."""
+    """The node is a member of the cluster, as the metadata show it."""
 
     node: str
     FORM: ClassVar[Form] = (Word("registered"), _NODE)
 
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata show the members."""
+        return (Ability.MEMBERS,)
+
 
 @dataclass(frozen=True, slots=True)
 class Gone(Statement):
-    """The node is no member by the metadata."""
+    """The node is no member of the cluster, as the metadata show it."""
 
     node: str
     FORM: ClassVar[Form] = (Word("gone"), _NODE)
 
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata show the members."""
+        return (Ability.MEMBERS,)
+
 
 @dataclass(frozen=True, slots=True)
 class EpochRises(Statement):
-    """The metadata have a newer leader epoch."""
+    """The metadata show a newer leader epoch."""
 
     FORM: ClassVar[Form] = (Word("epoch"), Word("rises"))
 
@@ -154,7 +167,7 @@ class OneBatch(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Heard(Statement):
-    """The node has learned the leader epoch that the metadata have."""
+    """The node has learned the leader epoch that ZooKeeper holds."""
 
     node: str
     FORM: ClassVar[Form] = (Word("heard"), _NODE)
@@ -264,6 +277,10 @@ class Unseen(Statement):
 
     node: str
     FORM: ClassVar[Form] = (Word("unseen"), _NODE)
+
+    def needs(self) -> tuple[Ability, ...]:
+        """The metadata show the members."""
+        return (Ability.MEMBERS,)
 
 
 ConditionOfPartition: TypeAlias = Elected | Leads | InSync | Controller | EpochRises | Acked | OneBatch

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias, TypeVar
 
+from harness.ability import Ability
 from harness.model import UsageError
 from harness.registry import nearest
 from harness.scenario.words import present
@@ -136,6 +137,10 @@ class Statement:
     def complaint(self) -> str:
         """Return how the statement contradicts itself although each word is correct; "" if it does not."""
         return ""
+
+    def needs(self) -> tuple[Ability, ...]:
+        """Return what the system must be able to do, or show, for the statement itself."""
+        return ()
 
 
 def _leading(form: Form) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, Final, TypeAlias
 
-from harness.cluster.aims import AIMS
+from harness.ability import Ability
+from harness.cluster.aims import AIMS, AIMS_NEED
 from harness.scenario.condition_types import CONDITIONS, MESSAGE_FORMATS, Condition
 from harness.scenario.forms import ARROW, Choice, OnLink, Options, Perhaps, Rest, Setting, Several, Then
 from harness.scenario.grammar import Form, Slot, Statement, Word
@@ -124,6 +125,10 @@ class Remove(Statement):
         """Refuse partition 0: a topic has one at least."""
         return "" if self.place.partition else f"{self.place}: a topic's first partition stays; expected another"
 
+    def needs(self) -> tuple[Ability, ...]:
+        """The system takes partitions out of topics."""
+        return (Ability.REMOVE,)
+
 
 @dataclass(frozen=True, slots=True)
 class Add(Statement):
@@ -186,6 +191,10 @@ class Inject(Statement):
         """Return an aim that is not alone."""
         aims = [each for each in self.nodes if each in AIMS]
         return f"{aims[0]} among others; expected an aim alone, or nodes" if aims and len(self.nodes) > 1 else ""
+
+    def needs(self) -> tuple[Ability, ...]:
+        """What its aim needs; what the fault needs, its table says."""
+        return AIMS_NEED.get(self.aim, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +334,10 @@ class Await(Statement):
     condition: Condition
     FORM: ClassVar[Form] = (Word("await"), Rest("condition", CONDITIONS))
 
+    def needs(self) -> tuple[Ability, ...]:
+        """What its condition needs."""
+        return self.condition.needs()
+
 
 @dataclass(frozen=True, slots=True)
 class Require(Statement):
@@ -332,6 +345,10 @@ class Require(Statement):
 
     condition: Condition
     FORM: ClassVar[Form] = (Word("require"), Rest("condition", CONDITIONS))
+
+    def needs(self) -> tuple[Ability, ...]:
+        """What its condition needs."""
+        return self.condition.needs()
 
 
 LinkAct: TypeAlias = Hold | Release | ReleaseAll | Drop | Cut | Delay | Double | Heal | HealAll

@@ -15,8 +15,9 @@ from rich.console import Console
 
 from checkers.facts.unread import readable
 from checkers.live.watch import LiveCheck
+from harness.environment.needs import why_not_played
 from harness.java import Java, find_java
-from harness.model import Op
+from harness.model import Op, UsageError
 from harness.report.page import build_report
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
@@ -32,6 +33,7 @@ from harness.suite.playing import play_all
 from harness.suite.progress import RunProgress
 from harness.suite.scenario_files import faults_on, known_faults
 from harness.suite.spark_worker import Found, SparkWorker
+from harness.target.found import target as target_of
 from harness.version import commit, named, version
 
 
@@ -42,6 +44,7 @@ class SuiteRunner:
 
     Attributes:
         problems: what keeps the suite from being complete, beyond its runs: it then ends as unknown at best.
+        unplayed: scenario -> variant -> what the target lacks for it.
     """
 
     name: str
@@ -54,6 +57,7 @@ class SuiteRunner:
     began: float
     runs: dict[str, tuple[RunSpec, Run]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    unplayed: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @staticmethod
     def begin(name: str, options: Options, about: str, console: Console, *, folder: str = "") -> SuiteRunner:
@@ -97,13 +101,35 @@ class SuiteRunner:
         self.problems.append(problem)
 
     def play(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
-        """Open the environment, play the specs in it, and close it in any case."""
+        """
+        Open the environment, play the specs in it that their target can play, and close it in any case.
+
+        Raises:
+            UsageError: their target can play none of them.
+        """
+        specs = self._playable(specs)
         require_clients(specs)
         with closing(environment.close, self.note):
             open_environment(environment, self.folder.path / SERVICES)
             named = dict.fromkeys(name for spec in specs for name in spec.faults)
             require_abilities(environment, known_faults(), named)
             self.play_in(environment, specs)
+
+    def _playable(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        """Return the specs that their target can play; note of the others what it lacks."""
+        found: list[RunSpec] = []
+        for spec in specs:
+            target = target_of(spec.target)
+            if why := why_not_played(spec, target):
+                self.unplayed.setdefault(spec.scenario.name, {})[str(spec.variant)] = why
+            else:
+                found.append(spec)
+        if not found and self.unplayed:
+            name, reasons = next(iter(self.unplayed.items()))
+            raise UsageError(
+                f"{name}: {next(iter(reasons.values()))}; expected a scenario that the target can play"
+            )
+        return found
 
     def play_in(
         self,
@@ -147,6 +173,7 @@ class SuiteRunner:
             seed=self.options.seed,
             rules=dict(rule.split("=", 1) for rule in self.options.rules),
             results=tuple(result for result, _ in judged.values()),
+            unplayed=self.unplayed,
             seconds=time.monotonic() - self.began,
         )
         shown = {name: readable(ops) for name, (_, ops) in judged.items()}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from harness.environment.needs import why_not_played
 from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
 from harness.model import FencepostError, PreconditionError, UsageError
@@ -77,7 +78,7 @@ def pairs_of(
             theirs = _spec(scenario, targets[KAFKA], entry.name, options, make="test-kafka")
             theirs = replace(theirs, version_option="--release")
             ours = _spec(scenario, targets[DEFAULT_TARGET], entry.models, options, make="scenarios")
-            why = why_not(scenario, entry, theirs)
+            why = why_not(scenario, entry, theirs) or why_not_played(theirs, targets[KAFKA])
             found.append(
                 ReleasePair(
                     scenario=scenario,

@@ -85,6 +85,13 @@ def test_release_that_lacks_a_setting_is_not_played_and_says_why() -> None:
     assert "" == pair("1.1.1", text).why
 
 
+def test_release_that_has_no_such_request_is_not_played_and_says_so() -> None:
+    text = TEXT.replace("produce m1 acks=all", "partition log-1 B A\nproduce m1 acks=all\nremove log-1")
+    assert "kafka has no remove" == pair("1.1.1", text).why
+    under = text.replace("remove log-1", "under broker: remove log-1")
+    assert "kafka has no remove" != pair("1.1.1", under.replace("under broker", "under hw")).why
+
+
 def test_every_scenario_that_is_named_is_there_and_expects_something_of_every_release() -> None:
     files = scenario_files(PATTERNS)
     assert len(PATTERNS) <= len(files)

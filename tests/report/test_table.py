@@ -104,3 +104,14 @@ def test_mutants_alone_need_no_table_of_protocols() -> None:
     alone = suite_of([cell for cell in suite.results if "+" in cell.protocol])
     text = _printed(alone, 118)
     assert ("mutants" in text, 1) == (True, text.count("┏"))
+
+
+@pytest.mark.parametrize("width", [40, 200])
+def test_cell_that_was_not_played_says_what_the_target_lacks(width: int) -> None:
+    suite, _ = sample()
+    lacking = {"kip101-2b": {"hw": "toy has no move"}, "v3-reassignment": {"hw": "toy has no elect"}}
+    left = tuple(each for each in suite.results if (each.scenario, each.protocol) != ("kip101-2b", "hw"))
+    text = _printed(replace(suite, results=left, unplayed=lacking), width)
+    words = " ".join(text.replace("│", " ").split())
+    assert ("toy has no move" in words, "toy has no elect" in words) == (True, True), text
+    assert "v3-reassignment" in text

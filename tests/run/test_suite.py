@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from harness.model import Anomaly, Kind, Verdict
@@ -53,6 +54,16 @@ OLD = """
 def test_suite_survives_its_file(tmp_path: Path) -> None:
     SUITE.write(tmp_path / "suite.json")
     assert SUITE == Suite.read(tmp_path / "suite.json")
+
+
+def test_what_was_not_played_survives_too_and_is_absent_where_all_was(tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    left = replace(SUITE, unplayed={"t": {"hw": "toy has no move"}})
+    left.write(path)
+    read = Suite.read(path)
+    assert (left, ("s", "t"), "toy has no move") == (read, read.scenarios, read.why_not("t", "hw"))
+    SUITE.write(path)
+    assert "unplayed" not in json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_suite_of_an_older_version_is_read_without_seeds_and_activity(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from checkers.judge import judge
+from harness.ability import Ability
+from harness.events import Step
 from harness.history.file import read_history
-from harness.model import ORACLES, Kind, Verdict
+from harness.model import ORACLES, Kind, Verdict, events_of
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import SuiteDir
@@ -21,8 +23,9 @@ from harness.scenario.file import draw, parse
 from harness.scenario.text import text_of
 from harness.search.findings import keep_simulated
 from harness.search.random_runs import RandomRuns
-from harness.search.simulated import sim_player, simulate
+from harness.search.simulated import play_in_memory, sim_player, simulate
 from targets import VIRTUAL_HOST as SIM
+from targets.broker_target import BrokerTarget
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
@@ -48,6 +51,22 @@ def spec_of(seed: int, variant: str = "kip380", steps: str = "") -> RunSpec:
 
 def run(spec: RunSpec, trace: Trace | None = None) -> RunResult:
     return simulate(sim_player(RandomRuns(target="broker", variant="hw", host=SIM).load_target(), trace), spec)
+
+
+class Unasked(BrokerTarget):
+    """Our broker, which no operator can ask for anything."""
+
+    abilities = frozenset({Ability.CONTROLLER, Ability.MEMBERS})
+
+
+def test_random_run_skips_what_its_target_lacks_and_becomes_whole_without_it() -> None:
+    steps = (
+        "produce m1 acks=all\npass 20ms\nelect A\nexpire A\ndepose-controller C\nkill A\npass 20ms\nrestart A\n"
+    )
+    result, ops = play_in_memory(sim_player(Unasked()), spec_of(1, steps=steps))
+    skipped = [step.skipped for _, step in events_of(ops, Step) if step.skipped]
+    assert [f"broker has no {what}" for what in ("elect", "expire", "depose")] == skipped
+    assert (Verdict.VALID, 1) == (result.verdict, result.activity.bit["kill"]), result.reason
 
 
 def digests(seeds: range) -> Iterator[str]:

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from checkers.judge import judge
+from harness.ability import Ability
 from harness.java import Java
 from harness.model import Anomaly, Kind, UsageError, Verdict
 from harness.run.environment import Environment
@@ -115,7 +116,11 @@ def test_environment_is_closed_when_playing_in_it_fails(tmp_path: Path, monkeypa
 
     calls: list[str] = []
     environment = SimpleNamespace(
-        jobs=1, name="local", open=lambda _: calls.append("open"), close=lambda: calls.append("close")
+        jobs=1,
+        name="local",
+        lacks=lambda _: "",
+        open=lambda _: calls.append("open"),
+        close=lambda: calls.append("close"),
     )
     monkeypatch.setattr(module, "play_all", fails)
     with pytest.raises(OSError, match="no"):
@@ -123,6 +128,28 @@ def test_environment_is_closed_when_playing_in_it_fails(tmp_path: Path, monkeypa
             cast(Environment, environment), [spec_of("kip101-1", Variant(protocol="hw"), TARGET, 7)]
         )
     assert ["open", "close"] == calls
+
+
+def test_scenario_that_needs_what_its_target_lacks_is_not_played_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both need a request: one for elections, which is there, the other for moves."""
+    monkeypatch.setattr(TARGET, "abilities", TARGET.abilities - {Ability.MOVE})
+    environment = SimpleNamespace(
+        jobs=1, name="local", lacks=lambda _: "", open=lambda _: None, close=lambda: None
+    )
+    specs = [
+        spec_of(name, Variant(protocol="kip380"), TARGET, 7) for name in ("kip101-1-elect", "v3-reassignment")
+    ]
+    played: list[str] = []
+    monkeypatch.setattr(module, "play_all", lambda _, specs, *__: played.extend(each.name for each in specs) or ())
+    runner = begin(tmp_path)
+    runner.play(cast(Environment, environment), specs)
+    assert [specs[0].name] == played
+    suite, _ = runner.conclude(cast(SparkWorker, FakeSpark({})), "broker")
+    assert "broker has no move" == suite.why_not("v3-reassignment", "kip380")
+    with pytest.raises(UsageError, match="v3-reassignment: broker has no move; expected a scenario that"):
+        begin(tmp_path, folder="other").play(cast(Environment, environment), specs[1:])
 
 
 @pytest.mark.parametrize("host", ["poor", "rich"])
@@ -134,7 +161,7 @@ def test_suite_is_refused_before_its_first_run_where_machines_lack_what_a_fault_
         jobs=1,
         name="local",
         open=lambda _: calls.append("open"),
-        lacks=lambda ability: f"no {ability}" if host == "poor" else "",
+        lacks=lambda ability: f"no {ability}" if host == "poor" and ability is Ability.DISK_FULL else "",
         close=lambda: calls.append("close"),
     )
 
