@@ -36,7 +36,7 @@ class Environment(Protocol):
     timing: Timing
 
     def open(self, folder: Path) -> None:
-        """Start the ZooKeeper that all clusters share, with its files below this folder."""
+        """Start what all clusters share, with its files below this folder."""
 
     def lacks(self, ability: Ability) -> str:
         """Return why no machine of it can do this, "" if they can; known after `open`."""
