@@ -19,7 +19,7 @@ from harness.model import VERDICT_OF, Kind, Source
 NOTATION: Final = (
     ("`ok(produce r, acks=all, o)`", "a client's op of that type, event and values; `at k` is its index"),
     ("`leader(n, e)`, `append(n, …)`", "an event of broker n"),
-    ("`state`, `ISR(x)`", "the partition's state in ZooKeeper; the ISR at op x"),
+    ("`state`, `ISR(x)`", "the partition's state in the metadata; the ISR at op x"),
     ("`log(n)[o]`", "the record at offset o in n's final log; `.end` is its end, exclusive"),
     ("`commit(r, o)`", "a high watermark above o of a leader whose log has r at o"),
     ("`proof(r)`", "the proof of a permitted loss, defined under [permitted](#permitted)"),

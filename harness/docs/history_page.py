@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,6 +10,7 @@ from harness import events
 from harness.docs import markdown
 from harness.events import EVENTS, FAILED, Event, Injection, Source
 from harness.events.codec import EventKey, keys_of
+from harness.target.traits import Traits
 
 _INTRODUCTION: Final = """
 A run writes `results/SUITE/RUN/history.jsonl`, one op per line; each line is durable while the run continues.
@@ -27,6 +29,8 @@ never valid.
 - A key with a question mark may be absent.
 - A key that is not listed, a value of another type, and an op whose source and `f` are not listed are kept as \
 they are, and make the run unknown: no checker can tell what they mean.
+- Sources, events, keys and ends of links had other names in older histories; they are read as what they are \
+called now, by the table of `targets/kafka_family/older.py`.
 - A line of the file that is no op reads as `unreadable` of the collector, and makes the run unknown as well.
 """.strip()
 _DIGESTS: Final = """
@@ -35,6 +39,12 @@ offset when it is equal.
 `value` of a record is its text (UTF-8; otherwise hexadecimal with the prefix `hex:`), or null where the record \
 has none; every value that a client sends is unique within its run.
 """.strip()
+_TRAITS: Final = """
+What is true of a target under its rules, and of the host: `setup` has them, so that a stored run is judged \
+without its target. A checker asks them, and never for a target's name.
+""".strip()
+# A name, and what is said of it until the next one.
+_ATTRIBUTE: Final = re.compile(r"^ {8}(\w+): (.*(?:\n {12}.*)*)", re.MULTILINE)
 _ORDER: Final = (
     Source.RUNNER,
     Source.CLIENT,
@@ -54,7 +64,20 @@ def history() -> str:
     for source in _ORDER:
         module = _module_of(source)
         parts += [f"## {source.value}", markdown.docstring(module), _table(source)]
-    return markdown.page("The history: every line that a run writes", "harness/events", *parts, _DIGESTS)
+    parts += [_DIGESTS, "## Traits", _TRAITS, _traits()]
+    return markdown.page("The history: every line that a run writes", "harness/events", *parts)
+
+
+def _traits() -> str:
+    """Return a table of the traits; the docstring of their class says what they mean."""
+    text = (Traits.__doc__ or "").partition("Attributes:")[2]
+    said = dict(_ATTRIBUTE.findall(text))
+    defaults = Traits().as_text()
+    rows = [
+        (f"`{name}`", " ".join(said[name].split()), f"`{defaults[name]}`" if defaults[name] else "")
+        for name in defaults
+    ]
+    return markdown.table(("trait", "meaning", "default"), rows)
 
 
 def _module_of(source: Source) -> object:

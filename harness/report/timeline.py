@@ -5,7 +5,7 @@ The items of a history's timeline: lanes with bars, marks and bands.
     client-N   every operation from invoke to ok, fail or info
     nemesis    every fault from invoke to ok or fail
     fabric     epoch questions and answers; fetch offsets; held frames by link, api and direction
-    zookeeper  leaderAndISR and controller
+    metadata   states, controllers and members
     A, B, …    role and epoch, or fault; appends and truncations; high watermark and ISR; faults that leave it
     running
 
@@ -36,8 +36,8 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.POWER_LOST: "power lost",
     Effect.PAGES_LOST: "pages lost",
     Effect.PAUSED: "paused",
-    Effect.METADATA_LOST: "ZooKeeper lost",
-    Effect.METADATA_WEAK: "ZooKeeper weak",
+    Effect.METADATA_LOST: "metadata lost",
+    Effect.METADATA_WEAK: "metadata weak",
     Effect.PACKETS_IMPAIRED: "packets impaired",
     Effect.LINKS_IMPAIRED: "links impaired",
     Effect.PARTITIONED: "partitioned",
@@ -124,7 +124,7 @@ def timeline_of(reading: Reading, proof: frozenset[int], appended: Mapping[int, 
         *_polls(reading, proof),
         *_faults(reading),
         *_fabric(reading),
-        *_zookeeper(reading),
+        *_metadata(reading),
         *_states(reading),
         *_impaired(reading),
         *_logs(reading, appended),
@@ -249,7 +249,7 @@ def _faults(reading: Reading) -> Iterator[Item]:
             yield _bar("nemesis", f"{name} {whom}{_OUTCOME_SIGNS[span.outcome]}", css, span, 1)
 
 
-# --- fabric and ZooKeeper ----------------------------------------------------------------------------------
+# --- fabric and metadata -----------------------------------------------------------------------------------
 
 
 def _fabric(reading: Reading) -> Iterator[Item]:
@@ -295,7 +295,7 @@ def _band(first: Op, last: Op | None) -> Item:
     return replace(_bar("fabric", f"{about} {word}", "band", span, 1), row=3, css="band")
 
 
-def _zookeeper(reading: Reading) -> Iterator[Item]:
+def _metadata(reading: Reading) -> Iterator[Item]:
     for op in (op for op in reading.ops if op.source is Source.METADATA):
         match op.event:
             case events.MetadataState(leader=leader, epoch=epoch, isr=isr):
