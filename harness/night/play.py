@@ -23,6 +23,7 @@ from harness.night.measure import add_availability
 from harness.night.schedule import Role, Unit
 from harness.night.state import Progress
 from harness.night.trim import Shelf
+from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import Run, SuiteDir
@@ -185,7 +186,7 @@ class _RealUnit:
         runs = unit.runs[0]
         ended.notes += [f"clients on {name} left out: {why}" for name, why in runs.left_out(unit.first).items()]
         opened = open_players(
-            {PLAYER: runs}, ports=table.ports, folder=folder.path / "zookeeper", note=ended.problems.append
+            {PLAYER: runs}, ports=table.ports, folder=folder.path / SERVICES, note=ended.problems.append
         )
         with opened as players:
             jobs = table.jobs or unit.jobs

@@ -187,7 +187,7 @@ def _written(runs: RandomRuns, scenario: str, power_tier: str | None) -> RandomR
 
 
 def _known(plan: Plan, known: Sequence[Known], folder: Path, power_tier: str | None) -> Iterator[_Drawn]:
-    """Yield a unit for each host and target, since they share one ZooKeeper."""
+    """Yield a unit for each host and target, since they share services."""
 
     def key(each: Known) -> tuple[int, str, str]:
         return plan.hosts.index(each.host), each.target, each.variant

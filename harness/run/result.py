@@ -38,9 +38,9 @@ class Activity:
         records_read: records that they showed, each as often as it was shown.
         records_sent: records of all producers that were acknowledged, whatever their acks.
         bytes_sent: the bytes of their values.
-        replicas_moved: replicas that left a partition because it was moved, as ZooKeeper showed it.
+        replicas_moved: replicas that left a partition because it was moved, as the metadata showed it.
         recreated: topics that were created again after they had been deleted, each as often as that, by what
-            clients were told or ZooKeeper showed, whichever is more.
+            clients were told or the metadata showed, whichever is more.
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from harness.cleanup import mounts
 from harness.model import Verdict
+from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import Run, create_suite
@@ -79,9 +80,7 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
         for line in (*ended.result.sentences, f"finding: {page}", f"again: {ended.spec.command}"):
             say(console, f"  {line}")
 
-    opened = open_players(
-        {TARGET: runs}, ports=options.ports, folder=folder.path / "zookeeper", note=problems.append
-    )
+    opened = open_players({TARGET: runs}, ports=options.ports, folder=folder.path / SERVICES, note=problems.append)
     try:
         with opened as players:
             jobs = _jobs(runs, options.seed, _enough(limit, tally, began))

@@ -19,7 +19,7 @@ from harness.random_schedule.chaos import LINK_MOVES, kinds_of
 from harness.random_schedule.profile import ALL
 from harness.report.chaos_page import LongRun, build_chaos_page
 from harness.report.table import render_table
-from harness.run.environment import Environment
+from harness.run.environment import SERVICES, Environment
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
@@ -53,7 +53,7 @@ def play_long(runs: RandomRuns, options: Options, console: Console) -> int:
         "run", options, f"{runs.name}, {runs.seconds:g} s of chaos", console, folder="chaos"
     )
     with closing(environment.close, runner.note):
-        open_environment(environment, runner.folder.path / "zookeeper")
+        open_environment(environment, runner.folder.path / SERVICES)
         kinds, lacking = possible(runs.nemeses, environment)
         for name, reason in lacking.items():
             runner.say(f"left out: {name}: {reason}")

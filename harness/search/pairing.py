@@ -19,6 +19,7 @@ from checkers.judge import judge
 from harness.history.file import read_history
 from harness.model import EXIT_CODES, Op, Source, UsageError, Verdict
 from harness.random_schedule.profile import ALL
+from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import Run
@@ -98,8 +99,8 @@ def _play(
 ) -> list[str]:
     """Play the seeds, and return what keeps the comparison from being complete."""
     folder, playing, problems = progress.begin_suite(), commit(), list[str]()
-    zookeeper = folder.path / "zookeeper"
-    opened = open_players(pairing.runs, ports=options.ports, folder=zookeeper, note=problems.append)
+    services = folder.path / SERVICES
+    opened = open_players(pairing.runs, ports=options.ports, folder=services, note=problems.append)
     with opened as players, RunProgress(console, len(todo)) as shown:
 
         def receive(ended: RealRun) -> None:

@@ -1,7 +1,7 @@
 """
 Random runs on real processes, several in parallel; each is judged in this process when it ends.
 
-Systems that are compared share one ZooKeeper and one kind of client, so that they differ in nothing else.
+Systems that are compared share their services and one kind of client, so that they differ in nothing else.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def open_players(
     runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path, note: Callable[[str], None]
 ) -> Iterator[dict[str, Player]]:
     """
-    Yield a player for each of the runs, by name, in environments that share one ZooKeeper; close all at the end.
+    Yield a player for each of the runs, by name, in environments that share their services; close all at the end.
 
     All use the client of the first: a client that retries would get more acknowledgements than another.
 
     Args:
         runs: the runs by name.
         ports: the ports that local nodes may use, None for the default.
-        folder: ZooKeeper's folder.
+        folder: that of the services.
         note: called with what could not be taken down at the end.
     """
     first = next(iter(runs.values()))

@@ -18,7 +18,7 @@ from checkers.live.watch import LiveCheck
 from harness.java import Java, find_java
 from harness.model import Op
 from harness.report.page import build_report
-from harness.run.environment import Environment
+from harness.run.environment import SERVICES, Environment
 from harness.run.failure import reason_of
 from harness.run.player import Player
 from harness.run.spec import RunSpec
@@ -99,7 +99,7 @@ class SuiteRunner:
         """Open the environment, play the specs in it, and close it in any case."""
         require_clients(specs)
         with closing(environment.close, self.note):
-            open_environment(environment, self.folder.path / "zookeeper")
+            open_environment(environment, self.folder.path / SERVICES)
             require_abilities(environment, NEMESES, dict.fromkeys(name for spec in specs for name in spec.faults))
             self.play_in(environment, specs)
 

@@ -15,6 +15,7 @@ from harness.hosts import MakeHost
 from harness.launch import Address
 from harness.model import FencepostError, PreconditionError, UsageError
 from harness.report.conformance import Pair
+from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
@@ -124,7 +125,7 @@ def play_pairs(
         options.host, make_host=make_host, target=targets[KAFKA], power_tier=options.power_tier
     )
     with closing(theirs.close, runner.note):
-        open_environment(theirs, runner.folder.path / "zookeeper")
+        open_environment(theirs, runner.folder.path / SERVICES)
         names = dict.fromkeys(name for found in specs.values() for spec in found for name in spec.faults)
         require_abilities(theirs, NEMESES, names)
         ours = RealEnvironment(
