@@ -22,7 +22,8 @@ from typing import Any, Final
 import pytest
 
 from harness.hosts.unwritten import why_untold
-from harness.machine.table import MACHINE, Row
+from harness.machine.table import MACHINE
+from harness.target.needs import Row
 from tests.tidy import ROOT
 
 # Programs that a user's PATH may not name.

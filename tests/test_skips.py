@@ -22,7 +22,7 @@ from tests.tidy import ROOT
 CONFTEST: Final = """
 import sys
 sys.path.insert(0, {root!r})
-from harness.machine.table import Row
+from harness.target.needs import Row
 from tests import conftest, needs, skips
 needs.ROWS = {{
     "tool": Row(why_not=lambda: "no tool on PATH", install="the package tool"),

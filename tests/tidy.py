@@ -42,7 +42,7 @@ _ASKING: Final = frozenset(
 )
 _ASKED: Final = frozenset(name.rpartition(".")[2] for name in _ASKING)
 # What harness/target/found.py imports from the folder of a target, by its place.
-_OF_A_TARGET: Final = re.compile(r"targets/\w+/(target|commands)\.py")
+_OF_A_TARGET: Final = re.compile(r"targets/\w+/(target|commands|needs)\.py")
 _WORDS: Final = re.compile(
     r"getuid|geteuid|shutil|unittest|pytest\.(mark\.)?(skip|xfail|importorskip)|(Path|os\.[\w.]+)\(['\"]/"
 )

@@ -6,13 +6,14 @@ import argparse
 
 from rich.text import Text
 
-from harness.cli.suites import scenario_files
 from harness.model import EXIT_CODES
 from harness.registry import pick
 from harness.report.console import console as make_console
 from harness.scenario.file import Scenario
 from harness.suite.options import configure_targets
-from harness.suite.scenario_files import read_scenario
+from harness.suite.scenario_files import files_for, own_files, read_for
+from harness.target.found import found
+from targets import DEFAULT_TARGET
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the scenarios."""
     console = make_console()
-    files = scenario_files(("*",))
-    read = [read_scenario(pick("scenario", files, name)) for name in arguments.names or files]
+    shared = files_for(DEFAULT_TARGET, ("*",))
+    # A scenario of a target's own is read with its versions.
+    places = {path.stem: (name, path) for name in found() for path in own_files(name)}
+    places |= {name: (DEFAULT_TARGET, path) for name, path in shared.items()}
+    read = [read_for(*pick("scenario", places, name)) for name in arguments.names or places]
     for scenario in read:
         for line in describe(scenario):
             console.print(line, soft_wrap=True)

@@ -18,7 +18,7 @@ FOLDER: Final = Path(__file__).with_name("evidence")
 EVIDENCED: Final = ("sim", "local", "docker", "ssh")
 # When a node printed a line.
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ")
-# A path of the machine that played it: its last part is all that the evidence is about. ZooKeeper's are left.
+# A path of the machine that played it: its last part is all that the evidence is about. Others are left.
 _PATH: Final = re.compile(r"/(?:tmp|home|root|run|var|mnt|work|proc|sys|dev)(?:/[\w.+@-]+)*/([\w.+@-]+)")
 # A machine of a test's own has another user and address each time.
 _MACHINE: Final = re.compile(r"\(fencepost-test-[\w-]+@[\d.:]+\)")

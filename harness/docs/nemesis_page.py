@@ -68,11 +68,12 @@ def nemeses() -> str:
         "B -> A`.\n"
         "`lossy-link` loses a frame with its connection: TCP sends a lost packet again, so brokers see a loss as "
         "a reset.\n"
-        "Faults of ZooKeeper say which server led and what became of the sessions: `zookeeper-2 led, pid 4711 "
-        "ended by SIGKILL; now zookeeper-1 follower, zookeeper-2 gone, zookeeper-3 leader; 3 of 3 sessions kept, "
-        "2 on another server`.\n"
-        "`zookeeper-late` is on a link that may be silent: its heal says how many frames were late.\n"
-        "[hosts.md](hosts.md#zookeeper) says which runs have a ZooKeeper of their own.",
+        "Faults of the servers that keep metadata say which of them led and what became of the sessions: "
+        "`SERVER-2 led, pid 4711 ended by SIGKILL; now SERVER-1 follower, SERVER-2 gone, SERVER-3 leader; 3 of 3 "
+        "sessions kept, 2 on another server`.\n"
+        "A fault that makes metadata late is on a link that may be silent: its heal says how many frames were "
+        "late.\n"
+        "[hosts.md](hosts.md) says which runs have such servers of their own.",
         "## What each host can do",
         "A fault that needs something of a host is refused where the host lacks it (exit code 2, and the reason), "
         "and left out of random schedules, which say so. All others need nothing, and work on each host. "

@@ -12,7 +12,6 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Final
@@ -23,29 +22,12 @@ from harness.cleanup.ledger import Ledger
 from harness.hosts import faketime, loopfs
 from harness.hosts.faulty import why_no_fuse
 from harness.hosts.packets import why_not
-from harness.jars import cache_dir
 from harness.java import find_java
 from harness.model import FencepostError, UsageError
 from harness.packets import Packets
 from targets.kafka.jars import jars_of, missing, tools_of
 from targets.kafka.releases import release_of, releases
 from targets.kafka_family.clients import java_home
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """
-    Something that a machine may lack.
-
-    Attributes:
-        why_not: Returns why this machine lacks it, "" if it has it; tries it once in a process.
-        install: What brings it.
-        serves: What needs it.
-    """
-
-    why_not: Callable[[], str]
-    install: str
-    serves: str = ""
 
 
 def lacks(name: str) -> str:
@@ -97,11 +79,15 @@ def _java() -> str:
     return ""
 
 
-@cache
-def _jars(release: str) -> str:
-    of = release_of(release)
-    lacking = missing((*jars_of(of), *tools_of(of)), cache_dir())
-    return f"{len(lacking)} jars are not in {cache_dir()}" if lacking else ""
+def _of_targets() -> Mapping[str, Row]:
+    """Return the rows that targets bring; those of a module that does not import are missing."""
+    rows: dict[str, Row] = {}
+    for each in found().values():
+        try:
+            rows |= getattr(each.module_of(MODULE), "ROWS", {})
+        except UsageError:
+            continue  # `fencepost targets` says why
+    return rows
 
 
 MACHINE: Final[Mapping[str, Row]] = {
@@ -150,14 +136,7 @@ MACHINE: Final[Mapping[str, Row]] = {
         install=f"a JDK, and fencepost kafka fetch {java_home.RELEASE}",
         serves="Apache Kafka's own clients in the workload mixed",
     ),
-    **{
-        f"kafka-{name}": Row(
-            why_not=partial(_jars, name),
-            install=f"fencepost kafka fetch {name}",
-            serves=f"kafka:{name} as a target",
-        )
-        for name in releases()
-    },
+    **_of_targets(),
 }
 
 # The row that an ability of a node needs, on every host that has the ability at all.

@@ -42,6 +42,8 @@ VARIABLE: Final = "FENCEPOST_TARGETS"
 OPTION: Final = "--targets"
 # `make test-NAME` means something else for these; a test holds them equal to the Makefile's.
 RESERVED: Final = frozenset({"all", "bare", "faults", "jvm", "kip101", "package", "quick", "releases", "slow"})
+# Modules of a target's folder that are read apart from it.
+PARTS: Final = ("commands", "needs")
 NAMESPACE: Final = "fencepost_targets"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 _MODULE: Final = "target.py"
@@ -265,7 +267,8 @@ def _loaded(one: Found) -> Target:
         raise one.refused(f"part name: {getattr(made, 'name', None)!r}; expected {one.name!r}, as the folder says")
     if why := why_incomplete(made):
         raise one.refused(why)
-    one.module_of("commands")  # which the target need not import
+    for part in PARTS:
+        one.module_of(part)  # which the target need not import
     return made
 
 

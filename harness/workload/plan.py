@@ -112,7 +112,7 @@ class ConsumerPlan:
         wait_ms: how long a broker may wait for records before it answers an empty poll.
         max_bytes: how much a poll may bring, all partitions together and each.
         seek: the share of polls before which it goes back to an earlier offset.
-        lookups: the share of polls before which it asks for an offset (ListOffsets). Only simulated consumers do:
+        lookups: the share of polls before which it asks for an offset. Only simulated consumers do:
             oracles judge the answers.
         client: the library that it stands on; None for that of the run. The simulator has only raw, as its own.
         kill_after: as of a producer, after so many polls that brought records; it begins again at its last

@@ -6,7 +6,8 @@ import pytest
 
 from harness.cli import abilities
 from harness.cli.main import main
-from harness.machine.table import MACHINE, Row, lacks
+from harness.machine.table import MACHINE, lacks
+from harness.target.needs import Row
 
 PLANTED = {
     "loop": Row(why_not=lambda: "", install="e2fsprogs", serves="power losses"),

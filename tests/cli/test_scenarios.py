@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harness.cli.main import main
 from harness.cli.scenarios import describe
 from harness.model import EXIT_CODES
 from harness.suite.scenario_files import read_scenario
+from tests.target.own import make_target
 from workloads import SCENARIOS
 
 
@@ -40,3 +43,17 @@ def test_every_variant_of_a_scenario_is_in_exactly_one_line() -> None:
     for variant, outcome in scenario.expectations.items():
         mine = [line for line in lines if variant in line.rpartition("  ")[2].split(", ")]
         assert [True] == [line.startswith(f"  {outcome}  ") for line in mine]
+
+
+def test_scenario_of_a_target_of_ones_own_is_listed_with_its_versions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_target(tmp_path / "mine") / "scenarios"
+    folder.mkdir()
+    text = (
+        "title T\nsource S\nnodes A B replicas, C controller\nrecords m1 1\nproduce m1 acks=all\nexpect hw: none\n"
+    )
+    (folder / "alone.txt").write_text(text)
+    assert EXIT_CODES["valid"] == main(["scenarios", "alone", "--targets", str(tmp_path / "mine")])
+    assert ["alone  T", "  source  S", "  none  hw"] == capsys.readouterr().out.splitlines()
+    assert EXIT_CODES["usage"] == main(["scenarios", "alone"])

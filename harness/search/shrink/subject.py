@@ -34,7 +34,7 @@ class Subject:
 
     Attributes:
         variant: the protocol, with every rule that is changed in it.
-        seed: of latencies, ZooKeeper's faults and what a power loss keeps; of broker ids.
+        seed: of latencies, faults of the metadata's servers and what a power loss keeps; of broker ids.
         name: the name of the schedule: that of the file it is written to, from which broker ids of a written one
             are drawn too.
         alike: whether an election is asked for only if every target could grant it, as in the run that was found.
