@@ -35,6 +35,7 @@ from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 from targets.kafka.target import KafkaTarget
+from targets.kafka_family.zookeeper.opening import chroot_of
 from targets.kafka_family.zookeeper.server import ZOOKEEPER
 from targets.kafka_family.zookeeper.sessions import close_session, owner_of
 
@@ -326,7 +327,8 @@ def keep_profiles(cluster: Path, folder: Path) -> None:
 
 
 # All peers keep their nodes below this one, which they do not create themselves.
-_ROOT: Final = "/benchmark"
+_FOLDER: Final = Path("benchmark/clusters")
+_ROOT: Final = chroot_of(_FOLDER)
 
 
 def _make_root(zookeeper: Address) -> None:
@@ -344,7 +346,8 @@ def _launch(peer: Peer, host: LocalHost, name: str, number: int, zookeeper: Addr
         broker_id=number,
         place=replace(place, python=sys.executable),
         advertised_internal=place.internal,
-        zookeeper=f"{zookeeper}{_ROOT}",
+        services=(zookeeper,),
+        folder=_FOLDER,
         collector=place.client,  # there is no collector; the peer's `tune` removes it
     )
     rules = peer.target.rules(peer.protocol, peer.changes)

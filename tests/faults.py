@@ -5,6 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from nemesis import faults_of
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 
 NEMESES: Final = faults_of(TARGET)

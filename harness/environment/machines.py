@@ -45,7 +45,6 @@ from harness.target.metadata import TargetRun
 from harness.target.services import Others
 from harness.target.target import NodeSpec, Target
 from harness.target.wire import CLIENTS, METADATA, Between
-from targets.kafka_family.zookeeper.opening import chroot_of
 
 
 class RealMachines:
@@ -306,16 +305,15 @@ def open_machines(
         fabric = Fabric(host.bind_address, witness, target=target.name, wire=target.wire)
         made.callback(fabric.close)
         fabric.start()
-        chroot = chroot_of(folder)
         started, addresses_of = start_own(host, target.services, own, shared)
-        upstream, *others = of_metadata(target.services, addresses_of)
+        held = of_metadata(target.services, addresses_of)
         run = TargetRun(
             target=target.name,
             ids=spec.draw.ids,
             folder=folder,
             record=observe,
             give_up=history.give_up,
-            services=(upstream, *others),
+            services=tuple(held),
         )
         metadata = target.metadata(run)
         made.callback(metadata.close)
@@ -333,10 +331,7 @@ def open_machines(
             place = host.add_node(name, disk=name in spec.scenario.stores, fails=fails)
             fabric.add_node(name, broker_id)
             internal = fabric.add_link(Between.NODES, place.internal_outside, dst=name)
-            links = [
-                str(fabric.add_link(Between.METADATA, address, src=name, dst=METADATA))
-                for address in (upstream, *others)
-            ]
+            links = tuple(fabric.add_link(Between.METADATA, address, src=name, dst=METADATA) for address in held)
             if client_links:
                 client = fabric.add_link(Between.CLIENTS, place.client_outside, src=CLIENTS, dst=name)
                 place = replace(place, client_outside=client)
@@ -346,7 +341,8 @@ def open_machines(
                 broker_id=broker_id,
                 place=place,
                 advertised_internal=internal,
-                zookeeper=f"{','.join(links)}{chroot}",
+                services=links,
+                folder=folder,
                 collector=collector.address,
                 settings=spec.scenario.settings,
                 secret=collector.secret_of(name),

@@ -100,8 +100,8 @@ def addresses(started: Started) -> tuple[Address, ...]:
 
 
 def of_metadata(services: Sequence[Service], found: Others) -> Sequence[Address]:
-    """Return the addresses of the service that holds the metadata."""
-    return next(found[each.name] for each in services if each.holds_metadata)
+    """Return the addresses of the service that holds the metadata; () if none does."""
+    return next((found[each.name] for each in services if each.holds_metadata), ())
 
 
 def prepare(host: Host, service: Service, process: Process) -> None:

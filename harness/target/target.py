@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from harness.ability import Ability
@@ -44,7 +45,8 @@ class NodeSpec:
     The configuration of a node to launch.
 
     Attributes:
-        zookeeper: host:port/chroot, through the fabric; host:port,host:port/chroot for several servers.
+        services: where it reaches each process of the service that holds the metadata, through the fabric.
+        folder: the run's own; its name together with its parent's is unique among all open runs.
         collector: where the node sends its events.
         secret: what the node shows to the collector; other users must not see it.
         settings: the scenario's settings, which the target translates into its own configuration.
@@ -55,7 +57,8 @@ class NodeSpec:
     broker_id: int
     place: Place
     advertised_internal: Address
-    zookeeper: str
+    services: tuple[Address, ...]
+    folder: Path
     collector: Address
     settings: Settings = field(default_factory=Settings)
     secret: str = field(default="", repr=False)

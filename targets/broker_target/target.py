@@ -32,7 +32,7 @@ from targets.kafka_family.traits import OURS
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
 from targets.kafka_family.zookeeper.layout import ABILITIES, Port, StateNode
-from targets.kafka_family.zookeeper.opening import open_view, operator_of
+from targets.kafka_family.zookeeper.opening import connection_of, open_view, operator_of
 from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
@@ -113,7 +113,7 @@ class BrokerTarget:
             "listen_internal": _pair(place.internal),
             "advertised_client": _pair(place.client_outside),
             "advertised_internal": _pair(spec.advertised_internal),
-            "zookeeper": spec.zookeeper,
+            "zookeeper": connection_of(spec),
             "session_timeout_ms": SESSION_TIMEOUT_MS,
             "data_dir": place.data_dir,
             "collector": _pair(spec.collector),

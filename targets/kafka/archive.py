@@ -81,7 +81,8 @@ def make(release: Release, java: Java, host: Host, shared: Others, say: Callable
         broker_id=1,
         place=place,
         advertised_internal=place.internal_outside,
-        zookeeper=f"{zookeeper}/{name}",
+        services=(zookeeper,),
+        folder=archive.parent / name,
         collector=zookeeper,  # emits no events
     )
     jvm = (*release.jvm, f"-XX:ArchiveClassesAtExit={fresh}", *_QUIET)

@@ -14,6 +14,7 @@ from harness.model import UsageError
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import NodeSpec
 from targets.kafka.releases import FORMAT, Entry, version
+from targets.kafka_family.zookeeper.opening import connection_of
 
 SERVER: Final = "server.properties"
 LOG4J: Final = "log4j.properties"
@@ -82,7 +83,7 @@ def server_properties(spec: NodeSpec, entry: Entry) -> str:
         str(spec.broker_id),
         f"CLIENT://{place.client},INTERNAL://{place.internal}",
         f"CLIENT://{place.client_outside},INTERNAL://{spec.advertised_internal}",
-        spec.zookeeper,
+        connection_of(spec),
         place.data_dir,
     )
     asked = {**ALWAYS, **entry.release.properties, **settings_of(spec.settings, entry), **entry.properties}

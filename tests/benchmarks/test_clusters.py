@@ -35,7 +35,8 @@ SPEC = NodeSpec(
         internal_outside=HERE,
     ),
     advertised_internal=HERE,
-    zookeeper="127.0.0.1:2181/benchmark",
+    services=(HERE,),
+    folder=Path("suite/run"),
     collector=HERE,
 )
 

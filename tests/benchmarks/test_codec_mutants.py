@@ -23,7 +23,7 @@ from harness.run.result import RunResult
 from harness.target.clients import Client
 from harness.target.target import Target
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
-from targets.broker_target import BrokerTarget
+from targets.broker_target.target import BrokerTarget
 from tests.kept import exhaustive
 from tests.workloads.test_at_work import Environment, played
 

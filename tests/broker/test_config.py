@@ -101,7 +101,8 @@ def spec_of(secret: str = "") -> NodeSpec:
         broker_id=3,
         place=place,
         advertised_internal=here,
-        zookeeper="127.0.0.1:1005/run",
+        services=(Address(host="127.0.0.1", port=1005),),
+        folder=Path("suite/run"),
         collector=here,
         secret=secret,
     )

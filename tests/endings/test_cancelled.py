@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -23,6 +23,7 @@ from harness.scenario.variant import Variant
 from harness.target.metadata import TargetRun
 from harness.target.traits import Traits
 from targets.broker_target.target import TARGET
+from tests.services import shared
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
 
@@ -80,6 +81,8 @@ class Telling:
 
     name = "telling"
     wire = None
+    services = ()
+    faults: ClassVar[dict[str, object]] = {}
 
     def __init__(self) -> None:
         self.part = Part()
@@ -157,7 +160,7 @@ def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path) -> None
             History(tmp_path / "history.jsonl"),
             make_host=cast(Any, lambda *_, **__: host),
             target=cast(Any, target),
-            zookeeper=NOBODY,
+            shared=shared(NOBODY),
             power_tier=None,
         )
     assert (1, 1, threads) == (host.closed, target.part.closed, set(threading.enumerate()))

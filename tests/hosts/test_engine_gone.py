@@ -24,7 +24,7 @@ LAUNCH = Launch(argv=("serve",))
 @pytest.fixture
 def images(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a host find both images, of which the stub has none."""
-    found = SimpleNamespace(broker="broker", zookeeper="zookeeper")
+    found = SimpleNamespace(broker="broker", java="java")
     monkeypatch.setattr(docker.image_build, "ensure", lambda _client: found)
 
 

@@ -13,6 +13,7 @@ from harness.model import PreconditionError
 from targets.kafka import archive
 from targets.kafka.releases import Release, release_of
 from tests.kafka import cupboard
+from tests.services import shared
 
 ZOOKEEPER = Address(host="127.0.0.1", port=2181)
 
@@ -85,7 +86,7 @@ class OneBroker:
 def make(release: Release, java: Java, host: OneBroker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     said: list[str] = []
     monkeypatch.setattr(archive.probe, "serves", lambda _: True)
-    archive.make(release, java, cast(Any, host), ZOOKEEPER, said.append)
+    archive.make(release, java, cast(Any, host), shared(ZOOKEEPER), said.append)
     return said
 
 

@@ -32,7 +32,8 @@ def node(settings: Settings | None = None) -> NodeSpec:
         broker_id=7,
         place=place,
         advertised_internal=at(4711, "10.0.0.1"),
-        zookeeper="10.0.0.1:2181/run",
+        services=(at(2181, "10.0.0.1"),),
+        folder=Path("suite/run"),
         collector=at(1),
         settings=settings or Settings(),
     )
@@ -55,7 +56,7 @@ def test_broker_listens_twice_and_advertises_the_fabric_to_brokers() -> None:
 
 def test_broker_has_its_id_its_disk_and_its_own_way_to_zookeeper() -> None:
     found = properties()
-    assert ("7", "/data", "10.0.0.1:2181/run") == (
+    assert ("7", "/data", "10.0.0.1:2181/suite-run") == (
         found["broker.id"],
         found["log.dirs"],
         found["zookeeper.connect"],

@@ -22,7 +22,7 @@ from harness.scenario.file import PARTITION, TOPIC, parse
 from harness.scenario.service_steps import require_services
 from harness.scenario.text import text_of
 from harness.suite.judged import judge_run
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from tests.faults import NEMESES
 from tests.kept import exhaustive
 from tests.needs import needs
@@ -138,7 +138,7 @@ def hits(ops: Sequence[Op]) -> list[tuple[Op, Injection]]:
 @needs("java")
 def test_real_ensemble_serves_without_a_server_that_was_killed_or_lost_its_power(tmp_path: Path) -> None:
     with with_own_zookeeper(tmp_path, 3, power=True) as cluster:
-        sessions = {name: cluster.zookeeper_view.registered(name) for name in IDS}
+        sessions = {name: cluster.metadata.incarnation(name) for name in IDS}
         for fault, name in (("kill", "zookeeper-1"), ("power-loss", "zookeeper-3")):
             assert inject(fault, cluster, name)
             produce(cluster, 1)
@@ -147,7 +147,7 @@ def test_real_ensemble_serves_without_a_server_that_was_killed_or_lost_its_power
             cluster.await_(lambda: cluster.leader() == follower, lambda: f"{follower} leads")  # noqa: B023
             assert heal(fault, cluster, name).startswith(f"{name} is ")
             await_whole(cluster)
-        assert sessions == {name: cluster.zookeeper_view.registered(name) for name in IDS}
+        assert sessions == {name: cluster.metadata.incarnation(name) for name in IDS}
 
 
 @exhaustive
@@ -155,7 +155,7 @@ def test_real_ensemble_serves_without_a_server_that_was_killed_or_lost_its_power
 @needs("java")
 def test_real_brokers_keep_their_sessions_while_the_only_server_is_paused_or_restarted(tmp_path: Path) -> None:
     with with_own_zookeeper(tmp_path, 1) as cluster:
-        sessions = {name: cluster.zookeeper_view.registered(name) for name in IDS}
+        sessions = {name: cluster.metadata.incarnation(name) for name in IDS}
         leader, _ = roles(cluster)
         for fault in ("pause", "kill"):
             inject(fault, cluster, "zookeeper-1")
@@ -164,7 +164,7 @@ def test_real_brokers_keep_their_sessions_while_the_only_server_is_paused_or_res
             assert [] == missed(cluster, leader)
             heal(fault, cluster, "zookeeper-1")
             await_whole(cluster)
-        assert sessions == {name: cluster.zookeeper_view.registered(name) for name in IDS}
+        assert sessions == {name: cluster.metadata.incarnation(name) for name in IDS}
 
 
 def missed(cluster: Cluster, leader: str) -> list[str]:

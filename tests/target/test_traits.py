@@ -10,7 +10,7 @@ import pytest
 from harness.events import Setup
 from harness.model import HistoryError, Op
 from harness.target.traits import Commit, Epochs, Promise, Seen, Traits, traits_of
-from targets.broker_target import TARGET as OURS
+from targets.broker_target.target import TARGET as OURS
 from targets.kafka.target import TARGET as KAFKA
 from tests.checkers.plants.edit import RUNS
 

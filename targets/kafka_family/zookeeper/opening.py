@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.target.metadata import Metadata, TargetRun
 from harness.target.operator import Operator
+from harness.target.target import NodeSpec
 from targets.kafka_family.zookeeper.layout import Layout
 
 
@@ -20,6 +21,11 @@ def operator_of(metadata: Metadata) -> Operator:
     """Return the operator of these metadata: one view is both, since requests are written to ZooKeeper too."""
     assert isinstance(metadata, Operator), "a view of ZooKeeper is an operator"
     return metadata
+
+
+def connection_of(spec: NodeSpec) -> str:
+    """Return what a node connects to: its links to all servers, and the path of its run."""
+    return f"{','.join(map(str, spec.services))}{chroot_of(spec.folder)}"
 
 
 def chroot_of(folder: Path) -> str:
