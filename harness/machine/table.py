@@ -25,8 +25,8 @@ from harness.hosts.packets import why_not
 from harness.java import find_java
 from harness.model import FencepostError, UsageError
 from harness.packets import Packets
-from targets.kafka.jars import jars_of, missing, tools_of
-from targets.kafka.releases import release_of, releases
+from harness.target.found import found
+from harness.target.needs import MODULE, Row
 from targets.kafka_family.clients import java_home
 
 
@@ -129,7 +129,7 @@ MACHINE: Final[Mapping[str, Row]] = {
     "java": Row(
         why_not=_java,
         install="a Java 17 or later, or the extra java",
-        serves="Spark, Apache Kafka, and services of targets",
+        serves="Spark, and services and targets that run on Java",
     ),
     "java-clients": Row(
         why_not=java_home.lacks,

@@ -23,7 +23,6 @@ from harness.night.measure import add_availability
 from harness.night.schedule import Role, Unit
 from harness.night.state import Progress
 from harness.night.trim import Shelf
-from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.result import RunResult

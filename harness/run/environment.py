@@ -8,7 +8,7 @@ A new environment is one module with `make_environment` and one line in `ENVIRON
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from harness.ability import Ability
 from harness.cluster.cluster import Cluster
@@ -17,9 +17,6 @@ from harness.random_schedule.timing import Timing
 from harness.run.spec import RunSpec
 from harness.target.clients import Client
 from harness.target.target import Target
-
-# The folder of what all runs of a suite share, beside theirs.
-SERVICES: Final = "services"
 
 
 class Environment(Protocol):

@@ -20,7 +20,6 @@ from rich.console import Console
 
 from harness.cleanup import mounts
 from harness.model import Verdict
-from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.result import RunResult

@@ -20,7 +20,7 @@ from harness.random_schedule.chaos import LINK_MOVES, kinds_of
 from harness.random_schedule.profile import ALL
 from harness.report.chaos_page import LongRun, build_chaos_page
 from harness.report.table import render_table
-from harness.run.environment import SERVICES, Environment
+from harness.run.environment import Environment
 from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.result import RunResult

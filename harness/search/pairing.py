@@ -19,7 +19,6 @@ from checkers.judge import judge
 from harness.history.file import read_history
 from harness.model import EXIT_CODES, Op, Source, UsageError, Verdict
 from harness.random_schedule.profile import ALL
-from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.result import RunResult

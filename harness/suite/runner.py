@@ -19,7 +19,7 @@ from harness.environment.needs import why_not_played
 from harness.java import Java, find_java
 from harness.model import Op, UsageError
 from harness.report.page import build_report
-from harness.run.environment import SERVICES, Environment
+from harness.run.environment import Environment
 from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.player import Player

@@ -15,7 +15,6 @@ from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
 from harness.model import FencepostError, PreconditionError, UsageError
 from harness.report.conformance import Pair
-from harness.run.environment import SERVICES
 from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.result import RunResult

@@ -5,14 +5,12 @@ from __future__ import annotations
 import pytest
 
 from harness.docs.word_table import words
-from harness.registry import load
 from harness.scenario.condition_types import CONDITIONS
 from harness.scenario.grammar import Word as Literal
-from harness.target.target import Target
+from harness.target.found import found
 from harness.target.wire import Word
 from harness.target.words import OF_TARGETS
 from nemesis import NEMESES
-from targets import TARGETS
 
 # What these mean does not depend on the target: what its own client said, or what rules of links did.
 _OF_ALL = {"acked", "held", "lost", "delayed", "doubled"}
@@ -33,9 +31,9 @@ def test_every_word_of_targets_is_one_of_the_language() -> None:
     assert {*OF_TARGETS} <= {_begins(kind) for kind in CONDITIONS} | {*NEMESES} | steps
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", found())
 def test_target_has_a_meaning_for_each_word_and_for_no_other(name: str) -> None:
-    target: Target = load("target", TARGETS, name, "TARGET")
+    target = found()[name].load()
     assert {*OF_TARGETS} == {*target.words}
     assert target.wire is not None
     for rules in target.protocols().values():

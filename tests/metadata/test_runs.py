@@ -22,7 +22,7 @@ from harness.run.store import create_suite
 from harness.scenario.variant import Variant
 from harness.target.metadata import Look, PartitionTruth
 from nemesis import NEMESES
-from targets.broker_target import TARGET
+from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
 from tests.clusters import run_of
 from tests.suite.cells import spec_of

@@ -25,7 +25,7 @@ from harness.search.findings import keep_simulated
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player, simulate
 from targets import VIRTUAL_HOST as SIM
-from targets.broker_target import BrokerTarget
+from targets.broker_target.target import BrokerTarget
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
