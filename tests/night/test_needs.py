@@ -158,7 +158,7 @@ def test_workload_is_left_out_if_none_of_its_clients_can_be_had(
     def lacking(clients: object) -> dict[Library, str]:
         return {each: f"no {each}; make java" for each in missing if each in clients.libraries}  # type: ignore[attr-defined]
 
-    monkeypatch.setattr("harness.search.random_runs.lacking", lacking)
+    monkeypatch.setattr("targets.kafka_family.clients.libraries.lacking", lacking)
     fakes.tame = {"kip380"}
     outcome = play_it(quiet(tmp_path, SIMULATED + CLIENTS), fakes)
     named = [line.name for line in outcome.lines if line.status == LEFT_OUT and line.name.endswith("mixed")]
