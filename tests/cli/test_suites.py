@@ -19,6 +19,7 @@ from harness.scenario.file import parse
 from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
 from harness.target.target import Target
+from harness.target.traits import Traits
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.report.samples import sample_result
@@ -44,11 +45,15 @@ class Releases:
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return two releases; the scenario has an expectation for the model of one."""
-        return {"2.0.0": {"models": "kip279"}, "2.1.1": {"models": "kip320"}}
+        return {"2.0.0": {}, "2.1.1": {}}
 
     def rules(self, protocol: str, _changes: tuple[str, ...]) -> Mapping[str, str]:
         """Return the protocol's rules unchanged."""
         return self.protocols()[protocol]
+
+    def traits(self, protocol: str, _changes: tuple[str, ...]) -> Traits:
+        """Return which protocol of ours a release corresponds to."""
+        return Traits(models={"2.0.0": "kip279", "2.1.1": "kip320"}[protocol])
 
 
 @pytest.fixture
