@@ -22,6 +22,7 @@ from harness.target.found import target as target_of
 from harness.target.target import Target
 from targets.broker_commands import kip101
 from tests.faults import NEMESES
+from harness.target.traits import Traits
 from tests.report.samples import sample_result
 
 BROKER: Target = target_of("broker")
@@ -45,11 +46,15 @@ class Releases:
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return two releases; the scenario has an expectation for the model of one."""
-        return {"2.0.0": {"models": "kip279"}, "2.1.1": {"models": "kip320"}}
+        return {"2.0.0": {}, "2.1.1": {}}
 
     def rules(self, protocol: str, _changes: tuple[str, ...]) -> Mapping[str, str]:
         """Return the protocol's rules unchanged."""
         return self.protocols()[protocol]
+
+    def traits(self, protocol: str, _changes: tuple[str, ...]) -> Traits:
+        """Return which protocol of ours a release corresponds to."""
+        return Traits(models={"2.0.0": "kip279", "2.1.1": "kip320"}[protocol])
 
 
 @pytest.fixture
