@@ -25,6 +25,7 @@ from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.flipping import chosen, count_of
 from harness.environment.needs import needs_of
+from harness.environment.node_links import open_client_link, open_metadata_links, open_node_links
 from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
@@ -43,7 +44,6 @@ from harness.model import OpType, PreconditionError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.target import NodeSpec, Target
-from harness.target.wire import CLIENTS, METADATA, Between
 from harness.zookeeper.view import RealZooKeeperView
 
 
@@ -355,25 +355,19 @@ def open_machines(
         )
         # A disk that can fail costs throughput: every call of the node passes through the harness.
         fails = bool(needs_of(spec) & OF_DISKS)
-        addresses: dict[str, str] = {}
-        for name, broker_id in spec.draw.ids.items():
-            place = host.add_node(name, disk=name in spec.scenario.stores, fails=fails)
-            fabric.add_node(name, broker_id)
-            internal = fabric.add_link(Between.NODES, place.internal_outside, dst=name)
-            links = [
-                str(fabric.add_link(Between.METADATA, address, src=name, dst=METADATA))
-                for address in (upstream, *others)
-            ]
-            if client_links:
-                client = fabric.add_link(Between.CLIENTS, place.client_outside, src=CLIENTS, dst=name)
-                place = replace(place, client_outside=client)
-            addresses[name] = str(place.client_outside)
+        ids, stores = spec.draw.ids, spec.scenario.stores
+        places = {name: host.add_node(name, disk=name in stores, fails=fails) for name in ids}
+        between = open_node_links(fabric, ids, places)
+        for name, listening in places.items():
+            place = open_client_link(fabric, name, listening) if client_links else listening
+            links = open_metadata_links(fabric, name, (upstream, *others))
             machines.specs[name] = NodeSpec(
                 name=name,
-                broker_id=broker_id,
+                broker_id=ids[name],
                 place=place,
-                advertised_internal=internal,
-                zookeeper=f"{','.join(links)}{chroot}",
+                advertised_internal=between[name].advertised,
+                peers=between[name].peers,
+                zookeeper=f"{','.join(map(str, links))}{chroot}",
                 collector=collector.address,
                 settings=spec.scenario.settings,
                 secret=collector.secret_of(name),
@@ -399,7 +393,7 @@ def open_machines(
         zookeeper_view=zookeeper_view,
         zookeeper=OwnZooKeeper(host.zookeeper_host, own, zookeeper_view) if own else None,
         time=RealTime(host.require_all),
-        addresses=addresses,
+        addresses={name: str(spec.place.client_outside) for name, spec in machines.specs.items()},
     )
     history.listeners.append(cluster.listen)
     return cluster

@@ -75,6 +75,8 @@ class NodeSpec:
     The configuration of a node to launch.
 
     Attributes:
+        peers: where it reaches each other node, if the target's links have an address for each pair of nodes;
+            else it is told by the others' `advertised_internal`.
         zookeeper: host:port/chroot, through the fabric; host:port,host:port/chroot for several servers.
         collector: where the node sends its events.
         secret: what the node shows to the collector; other users must not see it.
@@ -88,6 +90,7 @@ class NodeSpec:
     advertised_internal: Address
     zookeeper: str
     collector: Address
+    peers: Mapping[str, Address] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     secret: str = field(default="", repr=False)
     shows_clocks: bool = False
