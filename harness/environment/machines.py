@@ -24,6 +24,7 @@ from harness.cluster.disk_error import DiskError
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.needs import needs_of
+from harness.environment.node_links import open_client_link, open_metadata_links, open_node_links
 from harness.environment.node_logs import NodeLogs, why_lacking
 from harness.environment.own_services import OwnServices
 from harness.environment.printed_lines import PrintedLines
@@ -44,7 +45,6 @@ from harness.run.spec import RunSpec
 from harness.target.metadata import TargetRun
 from harness.target.services import Others
 from harness.target.target import NodeSpec, Target
-from harness.target.wire import CLIENTS, METADATA, Between
 
 
 class RealMachines:
@@ -326,21 +326,20 @@ def open_machines(
         )
         # A disk that can fail costs throughput: every call of the node passes through the harness.
         fails = bool(needs_of(spec, target) & OF_DISKS)
+        ids, stores = spec.draw.ids, spec.scenario.stores
+        places = {name: host.add_node(name, disk=name in stores, fails=fails) for name in ids}
+        between = open_node_links(fabric, ids, places)
         addresses: dict[str, str] = {}
-        for name, broker_id in spec.draw.ids.items():
-            place = host.add_node(name, disk=name in spec.scenario.stores, fails=fails)
-            fabric.add_node(name, broker_id)
-            internal = fabric.add_link(Between.NODES, place.internal_outside, dst=name)
-            links = tuple(fabric.add_link(Between.METADATA, address, src=name, dst=METADATA) for address in held)
-            if client_links:
-                client = fabric.add_link(Between.CLIENTS, place.client_outside, src=CLIENTS, dst=name)
-                place = replace(place, client_outside=client)
+        for name, listening in places.items():
+            place = open_client_link(fabric, name, listening) if client_links else listening
+            links = open_metadata_links(fabric, name, held)
             addresses[name] = str(place.client_outside)
             machines.specs[name] = NodeSpec(
                 name=name,
-                broker_id=broker_id,
+                broker_id=ids[name],
                 place=place,
-                advertised_internal=internal,
+                advertised_internal=between[name].advertised,
+                peers=between[name].peers,
                 services=links,
                 folder=folder,
                 collector=collector.address,
@@ -370,7 +369,7 @@ def open_machines(
         operator=operator,
         services=services,
         time=RealTime(host.require_all),
-        addresses=addresses,
+        addresses={name: str(spec.place.client_outside) for name, spec in machines.specs.items()},
     )
     history.listeners.append(cluster.listen)
     return cluster

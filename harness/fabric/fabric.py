@@ -135,6 +135,10 @@ class Fabric(LinkVerbs[Hold]):
         self._names[number] = name
         self._nodes[name] = name
 
+    def sender(self, between: Between) -> Sender | None:
+        """Return by what the senders of the first kind of links between these ends are found; None for no link."""
+        return next((kind.sender for kind in self._wire.links if kind.between is between), None)
+
     def add_link(
         self, between: Between, upstream: Address, *, dst: str, src: str = UNKNOWN, listener: str = ""
     ) -> Address:

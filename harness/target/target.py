@@ -45,6 +45,8 @@ class NodeSpec:
     The configuration of a node to launch.
 
     Attributes:
+        peers: where it reaches each other node, if the target's links have an address for each pair of nodes;
+            else it is told by the others' `advertised_internal`.
         services: where it reaches each process of the service that holds the metadata, through the fabric.
         folder: the run's own; its name together with its parent's is unique among all open runs.
         collector: where the node sends its events.
@@ -60,6 +62,7 @@ class NodeSpec:
     services: tuple[Address, ...]
     folder: Path
     collector: Address
+    peers: Mapping[str, Address] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     secret: str = field(default="", repr=False)
     shows_clocks: bool = False

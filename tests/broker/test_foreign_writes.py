@@ -22,7 +22,7 @@ from harness import limits
 from harness.cluster.cluster import Cluster
 from harness.launch import Address
 from targets.broker.core.zookeeper import CONTROLLER
-from targets.broker_target.target import target as broker_target
+from targets.broker_target import target as broker_target
 from tests.clusters import admin_of, await_leaders, bootstrap, leaders, running
 from tests.kept import keep
 from tests.simulator.foreign import EDITS, NODES, Found

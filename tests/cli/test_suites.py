@@ -20,9 +20,9 @@ from harness.suite.exit_codes import of_suite
 from harness.suite.options import Options
 from harness.target.found import target as target_of
 from harness.target.target import Target
+from harness.target.traits import Traits
 from targets.broker_commands import kip101
 from tests.faults import NEMESES
-from harness.target.traits import Traits
 from tests.report.samples import sample_result
 
 BROKER: Target = target_of("broker")

@@ -3,84 +3,18 @@
 from __future__ import annotations
 
 import socket
-import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from harness.events import Fetch
 from harness.fabric.fabric import Fabric
 from harness.model import UsageError
-from harness.target.wire import (
-    Between,
-    Direction,
-    Hearing,
-    Link,
-    LinkKind,
-    Message,
-    NotFramedError,
-    Reading,
-    Seen,
-    Sender,
-    Stands,
-    Wire,
-    Word,
-)
+from harness.target.wire import Between, Wire
 from tests.events.as_recorded import as_recorded
 from tests.fabric.nodes import LOOPBACK, WAIT_S, Connection, Node, until
-
-_HEAD: Final = struct.Struct(">cii")  # kind, length, offset
-
-
-def frame(kind: bytes, offset: int = 0, body: bytes = b"") -> bytes:
-    return _HEAD.pack(kind, len(body), offset) + body
-
-
-class ToyReading:
-    """`C` asks for records from an offset, `A` answers with some, `B` begs for the office."""
-
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def size(self, buffer: bytes, offset: int, direction: Direction) -> int:
-        if len(buffer) - offset < _HEAD.size:
-            return 0
-        kind, length, _ = _HEAD.unpack_from(buffer, offset)
-        if kind not in b"CAB":
-            raise NotFramedError(f"kind {kind!r}; expected C, A or B")
-        return _HEAD.size + int(length)
-
-    def read(self, frame: bytes, direction: Direction) -> Message:
-        kind, _, offset = _HEAD.unpack_from(frame)
-        api = "beg" if kind == b"B" else Word.FETCH.value
-        offsets = (("log", offset),) if kind == b"C" else ()
-        events = tuple(Fetch(link=self._link, topic=t, partition=0, offset=o) for t, o in offsets)
-        return Message(seen=Seen(link=self._link, api=api, direction=direction, offsets=offsets), events=events)
-
-    def sent_again(self, correlation: int) -> None:
-        raise AssertionError("no frame of it has a number")
-
-
-class ToyWire:
-    links: Sequence[LinkKind] = (
-        LinkKind(name="copy", between=Between.NODES, sender=Sender.PAIR),
-        LinkKind(name="office", between=Between.NODES, sender=Sender.PAIR, either_dials=True),
-    )
-    messages: Collection[str] = ("beg",)
-
-    def stands(self, rules: Mapping[str, str]) -> Mapping[Word, Stands]:
-        return {
-            Word.FETCH: Stands(api="fetch", own="C"),
-            Word.COMMAND: Stands(api="", own="a file says who leads"),
-        }
-
-    def hear(self, nodes: Mapping[int, str]) -> Hearing:
-        return self
-
-    def reading(self, kind: LinkKind, link: Link) -> Reading | None:
-        return ToyReading(link)
+from tests.fabric.toy import ToyWire, frame
 
 
 class Pair:
