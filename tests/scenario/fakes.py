@@ -65,6 +65,7 @@ class FakePartition(Partition):
             place=Place("log", 0),
             replicas=cluster.replicas,
             host=cluster.host,
+            target=cluster.target,
             emits_events=cluster.traits.emits_events,
             metadata=cluster.metadata,
             operator=cluster.operator,
