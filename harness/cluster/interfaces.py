@@ -173,7 +173,7 @@ class Links(Protocol):
 
         Args:
             from_offset: only fetches from there on.
-            multi: only ZooKeeper's multis.
+            multi: only requests of several operations that hold together.
         """
 
     def release(self, hold: Held) -> None:

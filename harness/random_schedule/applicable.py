@@ -66,7 +66,7 @@ def why_not(
             except UsageError:
                 return "there is no such hold"
         case Remove() | Add():
-            return "ZooKeeper answers nobody" if cluster.services is not None and cluster.services.out else ""
+            return "the metadata answer nobody" if cluster.services is not None and cluster.services.out else ""
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "there is no such rule"

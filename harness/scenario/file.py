@@ -10,7 +10,7 @@ Scenarios: a written schedule with the outcome expected under each protocol, rea
     producer p1 log-0 orders-0 acks=all,1 every_ms=5..40
     consumer c1 orders-0 via=every seek=0.1
     churner n1 temp A B C partitions=2
-    services zookeeper 3
+    services quorum 3
     # Comment lines explain; the report shows them above the step that they introduce.
     produce m1 acks=all
     await checkpoint A = end(m1)
@@ -35,7 +35,7 @@ such as `kip320+fence_fetch=no` also matches its protocol's name. A release of K
 protocol that it corresponds to, its own name (`kafka:2.1.1`) and `kafka`.
 
 `services NAME` gives the run processes of its own of a service of the target, one or as many as it says, beside
-the nodes: `kill zookeeper-1` hits one, `kill zookeeper` all of them, `kill service` any.
+the nodes: `kill quorum-1` hits one, `kill quorum` all of them, `kill service` any.
 
 harness/scenario/steps.py defines the steps, harness/target/settings.py the settings, and
 harness/scenario/expectation.py the words of an expectation. The whole file is read and every word checked before
