@@ -18,6 +18,12 @@ CHECKS = (
     tidy.machine_places,
     tidy.orphans,
     tidy.own_skips,
+    tidy.foreign_names,
+)
+NAMES = (
+    *("ZooKeeper", "znode", "zk", "czxid", "zk_version", "chroot", "kazoo", "LeaderAndIsr", "StopReplica"),
+    *("UpdateMetadata", "OffsetForLeaderEpoch", "ListOffsets", "__cluster_metadata", "leader-epoch-checkpoint"),
+    "replication-offset-checkpoint",
 )
 SKIPS = (
     "pytestmark = pytest.mark.skipif(True, reason='')\n",
@@ -57,6 +63,11 @@ def test_project_has_no_big_blob(tree: Tree) -> None:
         (tidy.too_long, "tests/a.py", f'"""Much."""\n{LONG}', "402 lines"),
         (tidy.orphans, "harness/a.py", "x = 1\n", "nothing imports it"),
         (tidy.orphans, "harness/a.py", "from harness import a\n", "nothing imports it"),
+        (tidy.foreign_names, "harness/zookeeper.py", "x = 1\n", "harness/zookeeper.py:0: 'zookeeper'"),
+        *(
+            (tidy.foreign_names, "checkers/a.py", f"x = 1  # {name}\n", f"checkers/a.py:1: '{name}'")
+            for name in NAMES
+        ),
         *((tidy.own_skips, "tests/a/test_b.py", text, "expected @needs(ROW)") for text in SKIPS),
     ],
 )
@@ -75,6 +86,7 @@ def test_planted_fault_is_found(check: Callable[[Tree], list[str]], path: str, t
         (tidy.orphans, {"harness/a.py": "x = 1\n", "pyproject.toml": 'run = "harness.a:main"\n'}),
         (tidy.own_skips, {"tests/a.py": "patch.setattr(os, 'geteuid', lambda: 7)\n"}),
         (tidy.own_skips, {"harness/a.py": "shutil.which('tc')\n", "tests/needs.py": "shutil.which('tc')\n"}),
+        (tidy.foreign_names, {"targets/a.py": "zookeeper\n", "harness/a.md": "znode\n", "harness/b.py": "bzk\n"}),
         (tidy.orphans, {"harness/a.py": 'if __name__ == "__main__":\n    pass\n'}),
     ],
 )

@@ -25,11 +25,15 @@ BLOB_BYTES_MAX: Final = 300_000
 # The line in a module's docstring that says why the module is longer.
 LENGTH_REASON: Final = "Length:"
 
-# The modules that are found by their name: harness/events/older.py.
-_FOUND: Final = re.compile(r"targets/\w+/older\.py")
-
-# The modules that are found by their name: harness/events/older.py, harness/hosts/contents.py.
-_FOUND: Final = re.compile(r"targets/\w+/(older|bundle)\.py")
+# What harness/events/older.py, harness/hosts/contents.py and harness/target/found.py find by its place.
+_FOUND: Final = re.compile(r"targets/\w+/(older|bundle|target|commands|needs)\.py")
+# Names of one system, which the harness and the judge do not know (docs/architecture.md).
+_OF_ONE_SYSTEM: Final = re.compile(
+    r"zookeeper|znode|zk_version|\bzk|czxid|chroot|kazoo|leaderandisr|stopreplica|updatemetadata"
+    r"|offsetforleaderepoch|listoffsets|__cluster_metadata|leader-epoch-checkpoint|replication-offset-checkpoint",
+    re.IGNORECASE,
+)
+_GENERAL: Final = re.compile(r"(harness|checkers)/.*\.(py|toml|txt|html|css|js|j2|jinja|tmpl|template)")
 
 # The modules of tests in which the machine is asked, and a test is skipped.
 _DECIDES: Final = ("tests/needs.py", "tests/skips.py")
@@ -41,8 +45,6 @@ _ASKING: Final = frozenset(
     )
 )
 _ASKED: Final = frozenset(name.rpartition(".")[2] for name in _ASKING)
-# What harness/target/found.py imports from the folder of a target, by its place.
-_OF_A_TARGET: Final = re.compile(r"targets/\w+/(target|commands|needs)\.py")
 _WORDS: Final = re.compile(
     r"getuid|geteuid|shutil|unittest|pytest\.(mark\.)?(skip|xfail|importorskip)|(Path|os\.[\w.]+)\(['\"]/"
 )
@@ -153,9 +155,18 @@ def orphans(tree: Tree) -> list[str]:
         for path, module in modules(tree, *PACKAGES)
         if not path.endswith(("__init__.py", "__main__.py")) and _module_name(path) not in used
         if not _FOUND.fullmatch(path)
-        if not _OF_A_TARGET.fullmatch(path)
-        if not _FOUND.fullmatch(path)
         if not _runs(module)
+    ]
+
+
+def foreign_names(tree: Tree) -> list[str]:
+    """Find names of one system in the harness and in the judge: in code, comments, docstrings and paths."""
+    return [
+        f"{path}:{number}: {match[0]!r} is a name of one system; expected a general word, or a file below targets/"
+        for path, text in tree.items()
+        if _GENERAL.fullmatch(path)
+        for number, line in enumerate((path, *text.splitlines()))
+        if (match := _OF_ONE_SYSTEM.search(line))
     ]
 
 
