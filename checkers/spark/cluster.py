@@ -28,7 +28,7 @@ from harness.model import UsageError
 # The folder of an executor into which it unpacks the packages; it is on the path whether they are sent or not.
 PACKAGES: Final = "fencepost-packages"
 # What the work of executors imports (checkers/spark/executor.py): names of packages, and of what PyPI has them in.
-NEEDED: Final = ("cramjam", "crc32c", "numpy", "pyarrow")
+NEEDED: Final = ("numpy", "pyarrow")
 # How long a master has to start the first executor, in which others may be served before us.
 EXECUTORS_S_MAX: Final = 120.0
 

@@ -78,7 +78,8 @@ def named(cluster: Cluster, node: str, path: str) -> list[str]:
     return [
         op.value["error"]
         for op in read_history(cluster.history.path)
-        if (op.source, op.process, op.f) == (Source.BROKER, node, "unreadable-node") and op.value["path"] == path
+        if (op.source, op.process, op.f) == (Source.BROKER, node, "unreadable-metadata")
+        and op.value["path"] == path
     ]
 
 

@@ -181,7 +181,7 @@ def test_sigterm_leaves_the_marker_and_the_next_life_is_clean_and_loses_nothing(
     assert (True, 3, "clean", 3) == tuple(
         recovered[key] for key in ("clean", "log_end_offset", "reason", "high_watermark")
     )
-    assert [False] == [told["taken_over"] for told in broker.told("registered")]
+    assert [False] == [told["taken_over"] for told in broker.told("member")]
     assert until(lambda: bool(broker.told("leader")), limits.CONDITION_WAIT_S_MAX)
     assert [(0, "a"), (1, "b"), (2, "c")] == client.read_all("log", 0)
 
@@ -194,7 +194,7 @@ def test_sigkill_leaves_no_marker_and_the_next_life_recovers_and_loses_nothing(
     broker.ready()
     (recovered,) = broker.told("recovered")
     assert (False, 3, 0) == tuple(recovered[key] for key in ("clean", "log_end_offset", "cut_bytes"))
-    assert [True] == [told["taken_over"] for told in broker.told("registered")]
+    assert [True] == [told["taken_over"] for told in broker.told("member")]
 
 
 def test_killed_in_its_second_life_is_not_clean_by_the_marker_of_its_first(

@@ -296,7 +296,7 @@ def test_lineage_refuses_a_path_when_it_is_no_log_directory(tmp_path: Path) -> N
     directory = partition(tmp_path / "a", batch(0, "a"))
     (tmp_path / "empty").mkdir()
     for path, says in (
-        (tmp_path / "empty", "no logs of kafka; expected segments"),
+        (tmp_path / "empty", "no logs of broker; expected segments"),
         (tmp_path / "missing", "expected a directory that can be listed"),
         (directory / SEGMENT, "expected a directory that can be listed"),
     ):

@@ -313,7 +313,7 @@ FENCEPOST: Final = (
     use("lineage --jsn {folder}", "Did you mean '--json'?"),
     use("lineage {missing}", "missing: No such file or directory"),
     use("lineage {empty}", "empty: Not a directory"),
-    use("lineage {folder}", "folder: no logs of kafka; expected segments (00000000000000000000.log), or "),
+    use("lineage {folder}", "folder: no logs of broker; expected segments (00000000000000000000.log), or "),
     use("lineage --target kafak {folder}", "unknown target 'kafak': expected one of "),
     use("lineage {pipe}", "pipe: Not a directory; expected a directory that can be listed"),
     use("lineage {zero}", "zero: Not a directory; expected a directory that can be listed"),

@@ -146,7 +146,7 @@ SHOWN: Final[dict[str, Shown]] = {
     ),
     "depose-controller": Shown(
         node="controller", seen="/controller of [ABC] deleted",
-        pretended=r"{fault} [ABC]: /controller of [ABC] is still there",
+        pretended=r"{fault} [ABC]: [ABC] still holds the office that it had",
     ),
     "flush": Shown(
         before=(PRODUCE,), seen="[1-9][0-9]* files were not durable; |^syncfs in ",

@@ -23,6 +23,9 @@ VERSIONS = """
 
     def rules(self, protocol, changes):
         return super().rules({"1": "kip380", "0": "hw"}.get(protocol, protocol), changes)
+
+    def traits(self, protocol, changes):
+        return super().traits({"1": "kip380", "0": "hw"}.get(protocol, protocol), changes)
 """
 OWN = """
 title T

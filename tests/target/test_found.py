@@ -104,7 +104,7 @@ def test_entry_point_of_an_installed_package_names_a_target(
         (
             "mine",
             "class T:\n    name = 'mine'\nTARGET = T()\n",
-            "part protocols: not there; expected it, as Target",
+            "part words: not there; expected it, as Target",
         ),
         ("quick", TARGET, "name 'quick': `make test-quick` is taken; expected another name: rename the folder"),
         ("Mine", TARGET, "name 'Mine'; expected small letters, digits, - and _, a letter first"),

@@ -199,7 +199,7 @@ def test_registration_that_leads_to_another_broker_is_named_once() -> None:
     )
     assert [[f"broker 8 is meant; /brokers/ids/8: {error}"], [""]] == reasons[:2]
     assert reasons[2][0].startswith("broker 5 is meant; ")
-    named = [(told["path"], told["error"]) for told in bench.observed("unreadable-node")]
+    named = [(told["path"], told["error"]) for told in bench.observed("unreadable-metadata")]
     assert ("/brokers/ids/8", error) == named[0]
     assert ["/brokers/ids/8", "/brokers/ids/5"] == [path for path, _ in named]
 

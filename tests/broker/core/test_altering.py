@@ -303,7 +303,7 @@ def test_what_cannot_be_read_is_named_and_replaced_whole_or_not_at_all(cluster: 
     cluster.zk.put(config_path("t"), text)
     cluster.zk.put(CONFIG_TOPICS, b"")
     cluster.settle()
-    (named,) = {value["path"] for value in cluster.benches[1].observed("unreadable-node")}
+    (named,) = {value["path"] for value in cluster.benches[1].observed("unreadable-metadata")}
     assert config_path("t") == named
     ((error, said),) = alter(cluster, topic(*have(retention_ms="7")))
     assert (ErrorCode.INVALID_CONFIG, True) == (error, "AlterConfigs, which replaces it" in said)

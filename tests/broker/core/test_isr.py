@@ -43,7 +43,7 @@ def test_i1_follower_joins_the_isr_when_it_reaches_the_high_watermark(protocol: 
     assert (bench.replica.progress[2].end, bench.replica.progress[2].caught_up_ns) == (3, 0)
     effects = bench.request(fetch(10, replica=2))
     assert isr_of(bench) == ((1, 2), (1, 2))
-    assert [(seen["zk_version"], seen["isr"]) for seen in bench.observed("isr", effects)] == [(1, [1, 2])]
+    assert [(seen["version"], seen["isr"]) for seen in bench.observed("isr", effects)] == [(1, [1, 2])]
     assert bench.zk.state().leader_epoch == 5
 
 

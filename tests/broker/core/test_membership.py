@@ -31,7 +31,7 @@ LATER = tuple(protocol for protocol in PROTOCOLS if protocol != "hw")
 
 def taken_over(bench: Bench, effects: list[Effect] | None = None) -> list[bool]:
     """Return, for each registration that the broker recorded, whether it took over an older one."""
-    return [bool(told["taken_over"]) for told in bench.observed("registered", effects)]
+    return [bool(told["taken_over"]) for told in bench.observed("member", effects)]
 
 
 def owner(bench: Bench) -> int:
@@ -77,7 +77,7 @@ def test_broker_gives_way_when_another_node_holds_its_id() -> None:
         "change the id of one of the two"
     )
     assert owner(bench) == 6
-    assert bench.observed("registered") == []
+    assert bench.observed("member") == []
 
 
 def test_old_registration_that_goes_while_it_is_taken_over_is_no_obstacle() -> None:
@@ -97,7 +97,7 @@ def test_registration_whose_answer_was_lost_is_looked_at_again(happened: bool) -
     bench = Bench(zk=occupied())
     bench.lose(ME, happened=happened, writes=True)
     bench.start(session=7)
-    assert bench.observed("registered") == []
+    assert bench.observed("member") == []
     bench.pass_ms(500)
     assert (owner(bench), taken_over(bench)) == (7, [False])
 
@@ -175,7 +175,7 @@ def test_answer_of_an_older_session_registers_nobody() -> None:
     bench.held.append(old)
     bench.release()
     assert (bench.broker.state.registered, owner(bench)) == (True, 8)
-    assert len(bench.observed("registered")) == 1
+    assert len(bench.observed("member")) == 1
 
 
 def test_only_a_broker_that_has_started_stands_for_controller() -> None:

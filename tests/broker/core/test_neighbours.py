@@ -60,7 +60,7 @@ def test_broker_whose_address_another_has_registered_ends_without_a_trace(protoc
     bench = Bench(protocol, zk=zk)
     assert [refusal()] == ends(bench.start(session=7))
     assert ME not in zk.nodes
-    assert [] == bench.observed("registered")
+    assert [] == bench.observed("member")
 
 
 @pytest.mark.parametrize("shared", SHARED)

@@ -222,7 +222,7 @@ def test_e_1_and_e_2_read_assignments_and_states_before_anything_else() -> None:
     """Source: Kafka Replication Design V3, E 1 and 2."""
     bench = starting("hw", 2)
     assert [name for name in observed_names(bench) if name not in ("recovered", "checkpoint")] == [
-        "registered",
+        "member",
         "follower",
         "truncate",
         "ready",

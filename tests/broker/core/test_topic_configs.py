@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_left_out_and_stops_no_other_topic(cluster: Clust
     alter(cluster, topic(*have(min_insync_replicas="3"), name="u"))
     bench = cluster.benches[1]
     assert ["u"] == list(bench.broker.state.topic_configs)
-    assert {config_path("t"), config_path("a b")} == {v["path"] for v in bench.observed("unreadable-node")}
+    assert {config_path("t"), config_path("a b")} == {v["path"] for v in bench.observed("unreadable-metadata")}
     cluster.crash(1)
     assert ["u"] == list(cluster.start(1).broker.state.topic_configs)
 

@@ -56,7 +56,7 @@ NONSENSE = [
 
 
 def named(bench: Bench) -> list[str]:
-    return [str(seen["path"]) for seen in bench.observed("unreadable-node")]
+    return [str(seen["path"]) for seen in bench.observed("unreadable-metadata")]
 
 
 def one() -> Bench:
@@ -88,7 +88,7 @@ def test_topic_of_more_partitions_than_a_topic_may_have_is_named_and_holds_up_no
     bench.fire(BROKER_TOPICS)
     asks = [ask for ask in bench.effects[before:] if isinstance(ask, ZkAsk)]
     assert [topic_path("a")] == named(bench)
-    (seen,) = bench.observed("unreadable-node")
+    (seen,) = bench.observed("unreadable-metadata")
     assert "60000, expected at most 10000 (topic_partitions_max)" in str(seen["error"])
     assert [TopicPartition("b", 0)] == list(bench.broker.state.controller.assignments)
     assert len(asks) < 20, "it is not read partition by partition"
@@ -116,7 +116,7 @@ def test_mark_that_a_topic_lacks_is_named_once_and_the_topic_begins_without_it()
     bench.fire(BROKER_TOPICS)
     bench.pass_ms(5_000)
     assert [f"{path}/made-7-1"] == named(bench)
-    (seen,) = bench.observed("unreadable-node")
+    (seen,) = bench.observed("unreadable-metadata")
     path_of_mark = f"{path}/made-7-1"
     reads = [ask.ops[:1] for ask in bench.effects if isinstance(ask, ZkAsk)]
     looks = reads.count((ZkExists(path=path_of_mark),))

@@ -38,7 +38,7 @@ IMPORTED = (
 from importlib.metadata import packages_distributions
 theirs = packages_distributions()
 names = {name.partition(".")[0] for name in sys.modules} & {*theirs}
-print(*sorted(names - {"checkers", "harness", "_distutils_hack"}))
+print(*sorted(names - {"checkers", "harness", "targets", "_distutils_hack"}))
 """
 )
 

@@ -9,7 +9,7 @@ import pytest
 
 from targets.kafka_family.wire.bodies import EpochAnswer, EpochQuestion, epoch_answers, epoch_questions, fetch_body
 from targets.kafka_family.wire.commands import Command, leader_and_isr, leader_and_isr_answer
-from targets.kafka_family.wire.frames import Unreadable, request_header
+from targets.kafka_family.wire.frames import API_NAMES, Unreadable, request_header
 from tests.targets.kafka_family.wire.recorded import BETWEEN_BROKERS, EXCHANGES, Exchange, exchange
 
 AT = ("log", 0)
@@ -20,7 +20,7 @@ BODY = 4
 def body_of(asked: Exchange) -> int:
     """Return where a request's body begins."""
     header, size = request_header(asked.request, 0)
-    assert (asked.api, asked.version) == (header.api, header.version)
+    assert (asked.api, asked.version) == (API_NAMES[header.api_key], header.version)
     return size
 
 

@@ -11,7 +11,7 @@ from kio.serial import entity_reader
 from harness.workload.plan import Place
 from targets.kafka_family.clients.batches import write_batch
 from targets.kafka_family.wire import requests
-from targets.kafka_family.wire.frames import LENGTH, Unreadable, request_header
+from targets.kafka_family.wire.frames import API_NAMES, LENGTH, Unreadable, request_header
 from targets.kafka_family.wire.requests import Question
 from tests.targets.kafka_family.wire.recorded import BETWEEN_BROKERS, EXCHANGES, Exchange, exchange
 
@@ -93,7 +93,12 @@ def test_request_is_read_by_kio_to_its_last_byte(name: tuple[str, str, int]) -> 
     api, _, version = name
     frame = ASKED[name].frame(3, "recorder")[LENGTH.size :]
     header, at = request_header(frame, 0)
-    assert (api, version, 3, "recorder") == (header.api, header.version, header.correlation, header.client_id)
+    assert (api, version, 3, "recorder") == (
+        API_NAMES[header.api_key],
+        header.version,
+        header.correlation,
+        header.client_id,
+    )
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in api)[1:]
     module = importlib.import_module(f"kio.schema.{snake}.v{version}.request")
     _, size = entity_reader(getattr(module, f"{api}Request"))(frame, at)
