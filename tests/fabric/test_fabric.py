@@ -117,7 +117,6 @@ def test_fabric_can_be_called_from_its_own_thread() -> None:
         (lambda f: f.hold("Produce", "A", "B", "request", 5), "from_offset=5"),
         (lambda f: f.cut("X", "B"), "unknown node 'X'"),
         (lambda f: f.close_links("A", "X"), "unknown node 'X'"),
-        (lambda f: f.add_node("metadata", 7), "reserved"),
         (lambda f: f.add_link(Between.METADATA, NOWHERE, src="X", dst="metadata"), "unknown node 'X'"),
         (lambda f: f.add_link(Between.NODES, NOWHERE, src="A", dst="B"), "by what its frames say"),
         (lambda f: f.add_link(Between.CLIENTS, NOWHERE, dst="B"), "link from clients to a node from . to B"),
