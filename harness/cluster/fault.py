@@ -39,7 +39,7 @@ class Fault:
         band: how timelines shade it.
         weight: how often random schedules draw it, relative to other moves, if no profile names it
             (harness/random_schedule/profile.py); 0 for a fault that is never drawn.
-        everywhere: it hits all nodes of the run, whichever a step names: ZooKeeper is lost to all, say.
+        everywhere: it hits all nodes of the run, whichever a step names: a service is lost to all, say.
         by_itself: the process does it, so a paused one cannot.
         why_not: returns why it is not applicable to a node now, beyond what its effects say; "" if it is. A random
             schedule skips it then, and says why.
@@ -101,7 +101,7 @@ def hit_by(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, nodes: S
     Return the nodes that a fault hits where a step names these.
 
     One that is everywhere hits all. One that undoes such a fault hits all nodes that have nothing else of it: a
-    node that is cut from ZooKeeper by itself stays so when the servers are back.
+    node that is cut from a service by itself stays so when that is back for all.
     """
     if fault.everywhere:
         return tuple(cluster.ids)

@@ -1,15 +1,15 @@
 """
 Real machines: nodes on a host, with the fabric between them and a collector that receives their events.
 
-`open_machines` makes the cluster of one run out of them. The simulator has its own implementation of the cluster
-interfaces (harness/cluster/interfaces.py).
+`open_machines` makes the cluster of one run out of them. The simulator has machines of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -324,9 +324,6 @@ def open_machines(
     def witness(event: Event) -> None:
         history.record("fabric", OpType.INFO, event)
 
-    def observe(event: Event) -> None:
-        history.record("metadata", OpType.INFO, event)
-
     with ExitStack() as made:
         made.callback(history.close)
         host = make_host(folder, power_tier=power_tier, drain=drain)
@@ -338,19 +335,17 @@ def open_machines(
         fabric = Fabric(host.bind_address, witness, commands=not target.emits_events())
         made.callback(fabric.close)
         fabric.start()
-        chroot = chroot_of(folder)
         own = host.start_own_zookeeper(own_servers) if own_servers else ()
         upstream, *others = [server.address for server in own] or [zookeeper]
         run = TargetRun(
             target=target.name,
             ids=spec.draw.ids,
             folder=folder,
-            record=observe,
+            record=partial(history.record, "metadata", OpType.INFO),
             give_up=history.give_up,
             services=(upstream, *others),
         )
-        metadata = target.metadata(run)
-        made.callback(metadata.close)
+        metadata = made.enter_context(closing(target.metadata(run)))
         operator = target.operator(run, metadata)
         printed_lines = (
             None if target.emits_events() else PrintedLines(spec.draw.ids, host.log_text, target.printed, history)
@@ -373,7 +368,7 @@ def open_machines(
                 broker_id=broker_id,
                 place=place,
                 advertised_internal=internal,
-                zookeeper=f"{','.join(links)}{chroot}",
+                zookeeper=f"{','.join(links)}{chroot_of(folder)}",
                 collector=collector.address,
                 settings=spec.scenario.settings,
                 secret=collector.secret_of(name),

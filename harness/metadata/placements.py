@@ -1,4 +1,4 @@
-"""The replicas of watched partitions, as ZooKeeper shows them one after another: what is new is an event."""
+"""The replicas of watched partitions, as the metadata show them one after another: what is new is an event."""
 
 from __future__ import annotations
 

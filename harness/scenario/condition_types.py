@@ -24,7 +24,7 @@ _LINK: Final = (Slot("src", LINK_END), ARROW, Slot("dst", OTHER_END))
 
 @dataclass(frozen=True, slots=True)
 class Elected(Statement):
-    """ZooKeeper names this node as the leader, or no leader."""
+    """The metadata name this node as the leader, or no leader."""
 
     node: str | None
     FORM: ClassVar[Form] = (Word("elected"), Word("="), Slot("node", NODE_OR_NONE))
@@ -32,7 +32,7 @@ class Elected(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Leads(Statement):
-    """ZooKeeper names this node as the leader, and the node itself claims leadership."""
+    """The metadata name this node as the leader, and the node itself claims leadership."""
 
     node: str
     FORM: ClassVar[Form] = (Word("leader"), Word("="), _NODE)
@@ -40,7 +40,7 @@ class Leads(Statement):
 
 @dataclass(frozen=True, slots=True)
 class InSync(Statement):
-    """The ISR in ZooKeeper has exactly these members."""
+    """The ISR in the metadata has exactly these members."""
 
     nodes: tuple[str, ...]
     FORM: ClassVar[Form] = (Word("isr"), Word("="), Several(Slot("nodes", NODE)))
@@ -167,7 +167,7 @@ class OneBatch(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Heard(Statement):
-    """The node has learned the leader epoch that ZooKeeper holds."""
+    """The node has learned the leader epoch that the metadata show."""
 
     node: str
     FORM: ClassVar[Form] = (Word("heard"), _NODE)

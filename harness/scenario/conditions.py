@@ -125,9 +125,9 @@ class Conditions:
             case LogEnds(node, offset):
                 return cluster.log_end(node) == self._record_offsets.number(offset)
             case LogStarts(node, offset):
-                return cluster.log_start(node) >= self._record_offsets.number(offset)
+                return cluster.main.log_start(node) >= self._record_offsets.number(offset)
             case Compacted(node, offset):
-                return cluster.compacted(node) >= self._record_offsets.number(offset)
+                return cluster.main.compacted(node) >= self._record_offsets.number(offset)
             case HasFormat(node, number):
                 return cluster.main.message_format(node) == number
             case Registered(node):
@@ -141,7 +141,7 @@ class Conditions:
             case Heard(node):
                 return self._heard(node)
             case Awaiting(node):
-                return cluster.is_awaiting(node)
+                return cluster.main.is_awaiting(node)
             case Truncated(node):
                 return self._truncated(node)
             case Fenced(node):
@@ -204,7 +204,7 @@ class Conditions:
         )
 
     def outside(self) -> tuple[str, ...]:
-        """Return partition and node of each replica that is missing in the ISR; () if ZooKeeper is out."""
+        """Return partition and node of each replica that is missing in the ISR; () if no metadata are read."""
         if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
             return ()
         return tuple(f"{each.place} {name}" for each in self._cluster.partitions for name in each.outside())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 
 from checkers.checker import Checker, check, partitions
 from checkers.judge import judge
+from harness.ability import Ability
 from harness.docs.pages import ROOT
-from harness.events import Batch, Injection
+from harness.events import Batch, Event, Injection, MetadataState
 from harness.history.memory import MemoryHistory
 from harness.model import Kind, OpType, events_of
 from harness.random_schedule.generate import draw_schedule
@@ -22,6 +24,8 @@ from harness.run.result import Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.variant import Variant, Variants
+from harness.target.metadata import TargetRun
+from harness.target.operator import requests_of
 from nemesis import NEMESES
 from targets.broker_target import TARGET
 from targets.simulator.environment import SimEnvironment
@@ -29,7 +33,7 @@ from tests.checkers.golden import ops_of
 
 KNOWN: Final = Variants(protocols=TARGET.protocols(), change=TARGET.rules)
 PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-SCENARIO, FAULT_FILE, RULE_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
+SCENARIO, FAULT_FILE, RULE_FILE, METADATA_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
 
 
 def executed(source: str, name: str) -> Any:
@@ -98,3 +102,23 @@ def test_checker_of_the_page_finds_what_is_planted_and_nothing_else() -> None:
         twice, index=at, time_ns=ops[at].time_ns, process=ops[at].process, type=ops[at].type
     )
     assert [(Kind.DISORDER, ((first[0], first[0] + 1), (second[0], second[0] + 1)))] == found()
+
+
+def test_metadata_in_a_file_are_read_and_its_operator_is_asked_for_elections(tmp_path: Path) -> None:
+    events: list[Event] = []
+    run = TargetRun(target="mylog", ids={"A": 1, "B": 2}, folder=tmp_path, record=events.append, give_up=print)
+    metadata = executed(METADATA_FILE, "metadata")(run)
+    try:
+        assert None is metadata.truth("log", 0)
+        first = {"leader": "A", "epoch": 0, "in_sync": ["A", "B"], "members": {"A": 1, "B": 1}}
+        (tmp_path / "meta.json").write_text(json.dumps(first), encoding="utf-8")
+        metadata.watch([("log", 0)])
+        made = executed(METADATA_FILE, "FileOperator")
+        assert {Ability.ELECT} == requests_of(made)
+        assert "B asked for, for log-0" == made(run).elect("log", 0, "B")
+        now = metadata.truth("log", 0)
+        assert ("B", 1, 1) == (now.leader, now.epoch, metadata.incarnation("A"))
+    finally:
+        metadata.close()
+    leaders = [event.leader for event in events if isinstance(event, MetadataState)]
+    assert ["A", "B"] == leaders
