@@ -313,14 +313,6 @@ class Cluster:
         """Return the log end offset in a replica's files, -1 if there is no log."""
         return self.main.log_end(name)
 
-    def log_start(self, name: str) -> int:
-        """Return the log start offset in a replica's files, -1 if there is no log."""
-        return self.main.log_start(name)
-
-    def compacted(self, name: str) -> int:
-        """Return the offset up to which a replica's log was compacted last, 0 if it was not."""
-        return self.main.compacted(name)
-
     def checkpoint(self, name: str) -> int:
         """Return the high watermark in a replica's checkpoint file, -1 if there is none."""
         return self.main.checkpoint(name)
@@ -337,14 +329,6 @@ class Cluster:
         """Return the ISR that the metadata show; None is a node that is no node of the run."""
         return self.main.isr()
 
-    def reported_epoch(self, name: str) -> int:
-        """Return the epoch in which a node last reported that it leads, -1 if it never did or follows since."""
-        return self.main.reported_epoch(name)
-
-    def claims_leadership(self, name: str, epoch: int) -> bool:
-        """Return True if a node claims to be the leader; see Partition."""
-        return self.main.claims_leadership(name, epoch)
-
     def heard_epoch(self, name: str) -> int:
         """Return the epoch in which a node last reported that it leads or follows, -1 if not since it started."""
         return self.main.heard_epoch(name)
@@ -352,10 +336,6 @@ class Cluster:
     def is_stuck(self, name: str) -> bool:
         """Return True if a node reported that it cannot go on following."""
         return self.main.is_stuck(name)
-
-    def is_awaiting(self, name: str) -> bool:
-        """Return True if a node reported that it restarted as leader and waits for a newer epoch."""
-        return self.main.is_awaiting(name)
 
     def has_exited(self, name: str) -> bool:
         """Return True if a node printed that it exits, and was not started since."""

@@ -158,7 +158,7 @@ class Held(Protocol):
 
 class Links(Protocol):
     """
-    The links between nodes, and from each node to the metadata, whose end is named "metadata".
+    The links between nodes, and from each node to the metadata, whose end are named "metadata".
 
     All clients together are "clients", whose links only a cut that names them takes. A link is (src, dst) in the
     direction of its requests. `direction` is "request" or "answer". `cut`, `delay` and `double` return the rule

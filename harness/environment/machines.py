@@ -1,15 +1,15 @@
 """
 Real machines: nodes on a host, with the fabric between them and a collector that receives their events.
 
-`open_machines` makes the cluster of one run out of them. The simulator has its own implementation of the cluster
-interfaces (harness/cluster/interfaces.py).
+`open_machines` makes the cluster of one run out of them. The simulator has machines of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -291,9 +291,6 @@ def open_machines(
     def witness(event: Event) -> None:
         history.record("fabric", OpType.INFO, event)
 
-    def observe(event: Event) -> None:
-        history.record("metadata", OpType.INFO, event)
-
     with ExitStack() as made:
         made.callback(history.close)
         host = make_host(folder, power_tier=power_tier, drain=drain)
@@ -311,12 +308,11 @@ def open_machines(
             target=target.name,
             ids=spec.draw.ids,
             folder=folder,
-            record=observe,
+            record=partial(history.record, "metadata", OpType.INFO),
             give_up=history.give_up,
             services=tuple(held),
         )
-        metadata = target.metadata(run)
-        made.callback(metadata.close)
+        metadata = made.enter_context(closing(target.metadata(run)))
         operator = target.operator(run, metadata)
         reads = not spec.traits.emits_events
         printed_lines = PrintedLines(spec.draw.ids, host.log_text, target.printed, history) if reads else None

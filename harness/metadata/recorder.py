@@ -21,7 +21,7 @@ class Recorder:
         places: the partitions whose replicas are recorded.
     """
 
-    def __init__(self, record: Callable[[Event], None], places: Sequence[Place]) -> None:
+    def __init__(self, record: Callable[[Event], object], places: Sequence[Place]) -> None:
         self._record = record
         self._placements = Placements(places)
         self._last: dict[_About, Event] = {}

@@ -125,9 +125,9 @@ class Conditions:
             case LogEnds(node, offset):
                 return cluster.log_end(node) == self._record_offsets.number(offset)
             case LogStarts(node, offset):
-                return cluster.log_start(node) >= self._record_offsets.number(offset)
+                return cluster.main.log_start(node) >= self._record_offsets.number(offset)
             case Compacted(node, offset):
-                return cluster.compacted(node) >= self._record_offsets.number(offset)
+                return cluster.main.compacted(node) >= self._record_offsets.number(offset)
             case HasFormat(node, number):
                 return cluster.main.message_format(node) == number
             case Registered(node):
@@ -141,7 +141,7 @@ class Conditions:
             case Heard(node):
                 return self._heard(node)
             case Awaiting(node):
-                return cluster.is_awaiting(node)
+                return cluster.main.is_awaiting(node)
             case Truncated(node):
                 return self._truncated(node)
             case Fenced(node):

@@ -38,7 +38,7 @@ class TargetRun:
     target: str
     ids: Mapping[str, int]
     folder: Path
-    record: Callable[[Event], None]
+    record: Callable[[Event], object]
     give_up: Callable[[Exception], None]
     services: tuple[Address, ...] = ()
 

@@ -102,7 +102,7 @@ def test_fuzzed_wire_kills_no_broker_and_loses_no_acknowledged_record(tmp_path: 
         client = RawClient(history=cluster.history, bootstrap=cluster.clients_addresses)
         client.create_topic(TOPIC, [1])
         # The controller has elected A when the call returns; A may not have received the command yet.
-        cluster.await_(lambda: cluster.claims_leadership("A", 0), lambda: "A leads")
+        cluster.await_(lambda: cluster.main.claims_leadership("A", 0), lambda: "A leads")
         bystander = Bystander(client)
         bystander.write("before")
         (pid,) = started(cluster)

@@ -35,7 +35,7 @@ def lead(cluster: Cluster, name: str) -> None:
 def leads(cluster: Cluster, name: str) -> bool:
     """Return whether ZooKeeper and the node itself both report this leadership."""
     truth = cluster.metadata.truth(TOPIC, PARTITION)
-    return truth is not None and truth.leader == name and cluster.reported_epoch(name) == truth.epoch
+    return truth is not None and truth.leader == name and cluster.main.reported_epoch(name) == truth.epoch
 
 
 def questions(cluster: Cluster, follower: str, leader: str) -> set[int]:

@@ -19,8 +19,9 @@ import pytest
 
 from checkers.checker import Checker, check, partitions
 from checkers.judge import judge
+from harness.ability import Ability
 from harness.docs.pages import ROOT
-from harness.events import Batch, Injection
+from harness.events import Batch, Event, Injection, MetadataState
 from harness.history.file import History
 from harness.history.memory import MemoryHistory
 from harness.model import Kind, OpType, events_of
@@ -32,6 +33,8 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.variant import Variant, Variants
 from harness.target.clients import TargetClients
+from harness.target.metadata import TargetRun
+from harness.target.operator import requests_of
 from targets.broker_target.target import TARGET
 from targets.simulator.environment import SimEnvironment
 from tests.checkers.golden import ops_of
@@ -39,7 +42,9 @@ from tests.faults import NEMESES
 
 KNOWN: Final = Variants(protocols=TARGET.protocols(), change=TARGET.rules)
 PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-SCENARIO, FAULT_FILE, RULE_FILE, _, CLIENT_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
+SCENARIO, FAULT_FILE, RULE_FILE, _, CLIENT_FILE, METADATA_FILE = re.findall(
+    r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL
+)
 
 
 def executed(source: str, name: str) -> Any:
@@ -145,3 +150,23 @@ def test_client_of_the_page_is_a_run_s_client(tmp_path: Path) -> None:
         assert [0, 1] == client.produce("log", 0, "m1", ["m1.0", "m1.1"], acks=-1)
         assert [(0, "m1.0"), (1, "m1.1")] == client.read_all("log", 0)
         assert all(clients.serves(address) for address in addresses)
+
+
+def test_metadata_in_a_file_are_read_and_its_operator_is_asked_for_elections(tmp_path: Path) -> None:
+    events: list[Event] = []
+    run = TargetRun(target="mylog", ids={"A": 1, "B": 2}, folder=tmp_path, record=events.append, give_up=print)
+    metadata = executed(METADATA_FILE, "metadata")(run)
+    try:
+        assert None is metadata.truth("log", 0)
+        first = {"leader": "A", "epoch": 0, "in_sync": ["A", "B"], "members": {"A": 1, "B": 1}}
+        (tmp_path / "meta.json").write_text(json.dumps(first), encoding="utf-8")
+        metadata.watch([("log", 0)])
+        made = executed(METADATA_FILE, "FileOperator")
+        assert {Ability.ELECT} == requests_of(made)
+        assert "B asked for, for log-0" == made(run).elect("log", 0, "B")
+        now = metadata.truth("log", 0)
+        assert ("B", 1, 1) == (now.leader, now.epoch, metadata.incarnation("A"))
+    finally:
+        metadata.close()
+    leaders = [event.leader for event in events if isinstance(event, MetadataState)]
+    assert ["A", "B"] == leaders

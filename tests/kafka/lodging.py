@@ -78,7 +78,7 @@ class Lodging:
         """Wait until A leads and claims the leadership itself."""
         cluster = self._cluster
         cluster.await_(
-            lambda: cluster.leader() == "A" and cluster.claims_leadership("A", self.epoch), lambda: "A leads"
+            lambda: cluster.leader() == "A" and cluster.main.claims_leadership("A", self.epoch), lambda: "A leads"
         )
 
     def write(self, name: str, codec: str) -> None:

@@ -109,7 +109,7 @@ def leads(cluster: Cluster) -> bool:
     """Return whether ZooKeeper names a leader that reports the same leader epoch as ZooKeeper."""
     truth = cluster.metadata.truth(TOPIC, PARTITION)
     leader = cluster.leader()
-    return truth is not None and leader is not None and cluster.reported_epoch(leader) == truth.epoch
+    return truth is not None and leader is not None and cluster.main.reported_epoch(leader) == truth.epoch
 
 
 def follows(cluster: Cluster) -> bool:

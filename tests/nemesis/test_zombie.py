@@ -27,13 +27,13 @@ def test_zombie_follower_is_not_registered_and_still_copies_what_its_leader_appe
 
 def test_zombie_leader_is_replaced_and_does_not_know_it(cluster: Cluster) -> None:
     leader, follower = roles(cluster)
-    epoch = cluster.reported_epoch(leader)
+    epoch = cluster.main.reported_epoch(leader)
     inject("zombie", cluster, leader)
     cluster.await_(
         lambda: cluster.leader() == follower and leads(cluster),
         lambda: f"{follower} leads, not {cluster.leader()}",
     )
-    assert epoch == cluster.reported_epoch(leader)
+    assert epoch == cluster.main.reported_epoch(leader)
 
 
 def test_returned_zombie_registers_anew_and_joins_again(cluster: Cluster) -> None:
