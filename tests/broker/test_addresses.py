@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from harness import limits
 from harness.cluster.cluster import Cluster
@@ -29,6 +28,7 @@ from targets.broker.core.zookeeper import broker_path
 from targets.kafka_family.clients import questions
 from targets.kafka_family.clients.connection import Connection
 from targets.kafka_family.clients.raw import RawClient
+from targets.kafka_family.wire.errors import ErrorCode
 from tests.clusters import running
 from tests.kept import keep
 
@@ -65,7 +65,7 @@ def make_topic(cluster: Cluster, client: RawClient, topic: str, *names: str, cou
     def led() -> bool:
         deadline = time.monotonic() + limits.CLIENT_OPERATION_S_MAX
         with Connection(cluster.address_of(names[0]), "client", deadline) as connection:
-            return questions.fetch(connection, topic, 0, 0).error is ErrorCode.none
+            return questions.fetch(connection, topic, 0, 0).error is ErrorCode.NONE
 
     cluster.await_(led, lambda: f"{names[0]} leads {topic}")
     sent = [f"m{number}" for number in range(count)]
@@ -146,11 +146,11 @@ def test_clients_fetches_that_claim_to_be_frozen_followers_acknowledge_nothing(
                 with monkeypatch.context() as patched:
                     patched.setattr(questions, "_CONSUMER", IDS[follower])
                     fetched = questions.fetch(connection, "frozen", 0, 2)
-                assert ErrorCode.topic_authorization_failed is fetched.error
+                assert ErrorCode.TOPIC_AUTHORIZATION_FAILED is fetched.error
             assert 1 == questions.fetch(connection, "frozen", 0, 0).high_watermark
             with monkeypatch.context() as patched:
                 patched.setattr(questions, "_CONSUMER", -2)  # of tools that look at replicas
-                assert ErrorCode.none is questions.fetch(connection, "frozen", 0, 0).error
+                assert ErrorCode.NONE is questions.fetch(connection, "frozen", 0, 0).error
         assert not underway.done
     finally:
         for name in ("B", "C"):
