@@ -28,6 +28,7 @@ from targets.broker.core.zookeeper import broker_path
 from targets.kafka_family.clients import questions
 from targets.kafka_family.clients.connection import Connection
 from targets.kafka_family.clients.raw import RawClient
+from targets.kafka_family.wire import requests
 from targets.kafka_family.wire.errors import ErrorCode
 from tests.clusters import running
 from tests.kept import keep
@@ -144,12 +145,12 @@ def test_clients_fetches_that_claim_to_be_frozen_followers_acknowledge_nothing(
         with Connection(cluster.address_of("A"), "client", deadline) as connection:
             for follower in ("B", "C", "B", "C"):
                 with monkeypatch.context() as patched:
-                    patched.setattr(questions, "_CONSUMER", IDS[follower])
+                    patched.setattr(requests, "_CONSUMER", IDS[follower])
                     fetched = questions.fetch(connection, "frozen", 0, 2)
                 assert ErrorCode.TOPIC_AUTHORIZATION_FAILED is fetched.error
             assert 1 == questions.fetch(connection, "frozen", 0, 0).high_watermark
             with monkeypatch.context() as patched:
-                patched.setattr(questions, "_CONSUMER", -2)  # of tools that look at replicas
+                patched.setattr(requests, "_CONSUMER", -2)  # of tools that look at replicas
                 assert ErrorCode.NONE is questions.fetch(connection, "frozen", 0, 0).error
         assert not underway.done
     finally:
