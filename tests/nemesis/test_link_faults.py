@@ -77,7 +77,8 @@ def test_fault_that_is_in_force_already_and_heal_of_none_are_refused() -> None:
 def test_real_leader_parted_from_its_follower_is_not_copied_until_it_is_reconnected(cluster: Cluster) -> None:
     leader, follower = roles(cluster)
     end = cluster.log_end(follower)
-    assert f" on {follower} -> {leader}" in inject("partition-isolate", cluster, leader)
+    # What is lost first may be a request of the controller, too.
+    assert f" -> {leader}" in inject("partition-isolate", cluster, leader)
     assert end + 1 == produce(cluster, 1, acks=1)
     assert (end + 1, end) == (cluster.log_end(leader), cluster.log_end(follower))
     probe = heal("partition-isolate", cluster, leader)
