@@ -40,7 +40,8 @@ class FakeSpark:
 
     def is_gone(self) -> bool:
         assert self.child is not None and self.folder is not None
-        return self.child.wait(0) == -signal.SIGKILL and not self.folder.exists()
+        # A killed process ends a little later than the kill returns.
+        return self.child.wait(30) == -signal.SIGKILL and not self.folder.exists()
 
 
 @pytest.fixture
