@@ -1,4 +1,4 @@
-"""This repository's broker as a target: its configuration file and its ZooKeeper paths (Kafka Replication V3)."""
+"""This repository's broker as a target: its rules, its configuration file, and what it prints."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from harness.target.traits import Epochs, Traits
 from harness.target.wire import Wire
 from harness.target.words import Lacks, Means
 from targets.broker.config import SECRET_VARIABLE
-from targets.broker.core import assignments, wishes, zookeeper
 from targets.broker.core import rules as core_rules
 from targets.broker.core.inter_broker import AT, protocol_rules
-from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, Rules, TruncateTo, as_text, with_rule
+from targets.broker_target import layout
 from targets.kafka_family.clients.part import KafkaClients
 from targets.kafka_family.logs.reader import LOGS
 from targets.kafka_family.nemeses import FAULTS
 from targets.kafka_family.traits import OURS
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS
-from targets.kafka_family.zookeeper.layout import ABILITIES, Port, StateNode
+from targets.kafka_family.zookeeper.layout import ABILITIES
 from targets.kafka_family.zookeeper.opening import connection_of, open_view, operator_of
 from targets.kafka_family.zookeeper.server import ZOOKEEPER
 
@@ -62,9 +61,9 @@ WORDS: Final[Mapping[str, Means | Lacks]] = {
     "fenced": Means("it has reported that its leader refused its epoch"),
     "stuck": Means("it has reported that it cannot go on following"),
     "awaiting": Means("it has reported that it waits for a newer epoch"),
-    "elect": Means(f"a wish in the znode `{zookeeper.ELECTIONS}`, which the controller reads"),
-    "move-away": Means(f"a wish in the znode `{zookeeper.ELECTIONS}` for other replicas"),
-    "remove": Means(f"a wish in the znode `{zookeeper.ELECTIONS}` for fewer partitions"),
+    "elect": Means(f"a wish in the znode `{layout.REQUESTS}`, which the controller reads"),
+    "move-away": Means(f"a wish in the znode `{layout.REQUESTS}` for other replicas"),
+    "remove": Means(f"a wish in the znode `{layout.REQUESTS}` for fewer partitions"),
 }
 
 
@@ -129,7 +128,7 @@ class BrokerTarget:
 
     def metadata(self, run: TargetRun) -> Metadata:
         """What stands in ZooKeeper (Kafka Replication V3, Paths)."""
-        return open_view(run, LAYOUT)
+        return open_view(run, layout)
 
     def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
         """The same view of ZooKeeper: requests stand there too."""
@@ -149,81 +148,6 @@ class BrokerTarget:
         """Return what targets/broker/serving.py prints of its clocks."""
         found = _CLOCKS.search(line)
         return None if found is None else (int(found["wall"]), int(found["monotonic"]))
-
-
-class BrokerLayout:
-    """This broker's state in ZooKeeper; see targets/kafka_family/zookeeper/layout.py for every call."""
-
-    def registration_path(self, broker_id: int) -> str:
-        """V3, Paths 2."""
-        return zookeeper.broker_path(broker_id)
-
-    def controller_path(self) -> str:
-        """V3, Paths 1."""
-        return zookeeper.CONTROLLER
-
-    def controller_id(self, data: bytes) -> int:
-        """V3: {brokerid}."""
-        return int(data)
-
-    def partition_path(self, topic: str, partition: int) -> str:
-        """V3, Paths 4."""
-        return zookeeper.leader_and_isr_path(TopicPartition(topic, partition))
-
-    def topic_path(self, topic: str) -> str:
-        """V3, Paths 3."""
-        return zookeeper.topic_path(topic)
-
-    def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
-        """V3, Paths 3: partition -> replicas."""
-        return assignments.decode_assignment(data)
-
-    def partition_state(self, data: bytes, version: int) -> StateNode:
-        """V3, Paths 4: leader epoch, leader and ISR."""
-        node = zookeeper.ZkNode(data=data, version=version, owner=0, czxid=0)
-        state = zookeeper.decode_state(node)
-        return StateNode(leader=state.leader, leader_epoch=state.leader_epoch, isr=state.isr, version=version)
-
-    def elections_path(self) -> str:
-        """Return where `elect` writes its request."""
-        return zookeeper.ELECTIONS
-
-    def elect(self, port: Port, topic: str, partition: int, broker_id: int) -> str:
-        """Write the election where the controller reads it; the controller removes it once it has decided."""
-        wanted = {TopicPartition(topic, partition): broker_id}
-
-        def only(there: bytes | None) -> bytes:
-            return wishes.encode_wishes(replace(wishes.decode_wishes(there), elections=wanted))
-
-        port.update(zookeeper.ELECTIONS, only)
-        return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
-
-    def move(self, port: Port, topic: str, partition: int, broker_ids: Sequence[int]) -> str:
-        """Write what is wanted where the controller reads it, beside what it has not taken yet."""
-        moves = {TopicPartition(topic, partition): tuple(broker_ids)}
-        port.update(zookeeper.ELECTIONS, wishes.Wishes(moves=moves).beside)
-        return f"replicas {list(broker_ids)} of {topic}-{partition} asked for at {zookeeper.ELECTIONS}"
-
-    def remove(self, port: Port, topic: str, partitions: Sequence[int]) -> str:
-        """Write what is to go where the controller reads it, beside what it has not taken yet."""
-        removals = tuple(TopicPartition(topic, partition) for partition in partitions)
-        port.update(zookeeper.ELECTIONS, wishes.Wishes(removals=removals).beside)
-        return f"removal of {', '.join(map(str, removals))} asked for at {zookeeper.ELECTIONS}"
-
-    def wanted(self, port: Port, topic: str, partition: int) -> tuple[int, ...]:
-        """Look at what the controller has not taken yet, then at the topic's node."""
-        asked = wishes.decode_wishes(port.read(zookeeper.ELECTIONS)).moves
-        if (found := asked.get(TopicPartition(topic, partition))) is not None:
-            return found
-        node = port.read(zookeeper.topic_path(topic))
-        if node is None:
-            return ()
-        has = assignments.decode_topic(node)
-        move = has.moves.get(partition)
-        return has.replicas.get(partition, ()) if move is None else move.target
-
-
-LAYOUT: Final = BrokerLayout()
 
 
 def _chosen(protocol: str, changes: Sequence[str]) -> Rules:

@@ -32,7 +32,8 @@ from harness.target.settings import MessageFormat
 from harness.target.target import Target
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
-from targets.broker_target.target import LAYOUT, BrokerTarget, settings_of
+from targets.broker_target import layout
+from targets.broker_target.target import BrokerTarget, settings_of
 from targets.simulator.administrator import Administrator
 from targets.simulator.alterer import Alterer
 from targets.simulator.client import SimClient
@@ -211,7 +212,7 @@ def _line(event: Event) -> str:
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
-    view = SimZooKeeperView(world, LAYOUT)
+    view = SimZooKeeperView(world, layout)
     servers = SimZooKeeperServers(world, spec.scenario.services.get(KIND, SEVERAL))
     cluster = Cluster(
         host=ServedMachines(world, spec.scenario.stores, servers),

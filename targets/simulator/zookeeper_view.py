@@ -9,7 +9,7 @@ from harness.metadata.recorder import Recorder
 from harness.model import OpType, PreconditionError
 from harness.target.metadata import Metadata, Office, PartitionTruth, Place
 from harness.target.operator import Operator
-from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
+from targets.broker.core.zookeeper import ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.kafka_family.zookeeper.layout import Layout
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
@@ -36,6 +36,7 @@ class SimZooKeeperView(Metadata, Operator):
         topics = {self._layout.topic_path(topic): topic for topic, _ in places}
         recorder = Recorder(self._record, places)
         controller = self._layout.controller_path()
+        registrations = self._layout.registration_path(0).rpartition("/")[0] + "/"
 
         def changed(path: str) -> None:
             if path in states:
@@ -45,11 +46,11 @@ class SimZooKeeperView(Metadata, Operator):
                 recorder.note_placed(topics[path], self.assignment(topics[path]))
             elif path == controller:
                 recorder.note(ControllerNamed(node=self.controller()))
-            elif path.startswith(f"{BROKER_IDS}/"):
+            elif path.startswith(registrations):
                 recorder.note(Members(nodes=tuple(sorted(filter(self.incarnation, self._world.ids)))))
 
         self._tree.changed.append(changed)
-        for path in (*topics, *states, controller, f"{BROKER_IDS}/"):
+        for path in (*topics, *states, controller, registrations):
             changed(path)
 
     def _record(self, event: Event) -> None:

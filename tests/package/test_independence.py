@@ -78,6 +78,8 @@ def test_no_code_is_common_to_a_broker_and_a_witness() -> None:
         pytest.param("targets.broker.wire.codec", "targets.kafka_family.wire.answers", id="a witness's"),
         pytest.param("targets.broker.wire.codec", "harness.numerals", id="what is beneath a witness"),
         pytest.param("targets.kafka.printed", "targets.broker.config", id="of a system's own witness"),
+        pytest.param("targets.broker_target.layout", "targets.broker.core.wishes", id="of our broker's witness"),
+        pytest.param("targets.broker.core.wishes", "targets.broker_target.layout", id="our broker's witness"),
     ],
 )
 def test_code_that_both_import_is_found(importing: str, imported: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from harness.model import OpType, PreconditionError, Source
 from harness.target.metadata import Metadata, Office, PartitionTruth
 from targets.broker.core.zookeeper import CONTROLLER, broker_path
-from targets.broker_target.target import LAYOUT
+from targets.broker_target import layout
 from targets.simulator.world import World
 from targets.simulator.zookeeper_view import SimZooKeeperView
 from tests.simulator.worlds import TOPIC, WAIT_S, Ops, boot, cluster, registered, state
@@ -25,7 +25,7 @@ def world(ops: Ops) -> World:
 
 @pytest.fixture
 def view(world: World) -> SimZooKeeperView:
-    return SimZooKeeperView(world, LAYOUT)
+    return SimZooKeeperView(world, layout)
 
 
 def test_view_is_the_metadata_and_reads_what_zookeeper_holds(world: World, view: SimZooKeeperView) -> None:
@@ -77,7 +77,7 @@ def test_deposed_controller_leaves_office_without_failing(world: World, view: Si
 def test_without_a_controller_there_is_nobody_to_depose() -> None:
     world = World(protocol="hw", ids={"A": 1})
     with pytest.raises(PreconditionError, match="depose: there is no /controller"):
-        SimZooKeeperView(world, LAYOUT).depose()
+        SimZooKeeperView(world, layout).depose()
     boot(world)
     assert CONTROLLER in world.zookeeper.tree.nodes
 

@@ -26,7 +26,7 @@ from harness.model import HistoryError, OpType, PreconditionError
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
-from targets.broker_target.target import LAYOUT
+from targets.broker_target import layout
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import run_of
 from tests.needs import needs
@@ -100,7 +100,7 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
         view = view_at(zookeeper_on(host), history)
         stack.callback(view.close)
         view.watch([("log", 0)])
-        path = LAYOUT.partition_path("log", 0)
+        path = layout.partition_path("log", 0)
         for epoch in (4, 5):
             fired.clear()
             put(view, path, encode_state(replace(STATE, leader_epoch=epoch)))
@@ -118,7 +118,7 @@ def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_pr
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The watches run in kazoo's threads, which print an error and go on."""
-    monkeypatch.setattr(LAYOUT, "controller_id", unreadable)
+    monkeypatch.setattr(layout, "controller_id", unreadable)
     host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
@@ -126,15 +126,15 @@ def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_pr
         view = view_at(zookeeper_on(host), history)
         stack.callback(view.close)
         view.watch([])
-        put(view, LAYOUT.controller_path(), b"{}")
+        put(view, layout.controller_path(), b"{}")
         assert until(lambda: "ZeroDivisionError: a bug" in refusal(history), WAIT_S)
-        view._delete(LAYOUT.controller_path())  # A watch of a history that has given up is silent, too.
-        put(view, LAYOUT.registration_path(1), b"{}")
+        view._delete(layout.controller_path())  # A watch of a history that has given up is silent, too.
+        put(view, layout.registration_path(1), b"{}")
         assert not caplog.messages
 
 
 def view_at(address: Address, history: History) -> RealZooKeeperView:
-    return RealZooKeeperView(run=run_of(history, address, ids={"A": 1}), layout=LAYOUT)
+    return RealZooKeeperView(run=run_of(history, address, ids={"A": 1}), layout=layout)
 
 
 def put(view: RealZooKeeperView, path: str, data: bytes) -> None:
@@ -171,7 +171,7 @@ class Nodes:
 def view_of(client: Nodes) -> RealZooKeeperView:
     """Return a view of these nodes, with all that it needs to read and to write."""
     view = RealZooKeeperView.__new__(RealZooKeeperView)
-    vars(view).update(_client=client, _silent="", _address="zk:2181", _layout=LAYOUT, _ids={"A": 1, "B": 2})
+    vars(view).update(_client=client, _silent="", _address="zk:2181", _layout=layout, _ids={"A": 1, "B": 2})
     return view
 
 
