@@ -17,7 +17,7 @@ from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
-from targets.broker_target.target import LAYOUT
+from targets.broker_target import layout
 from targets.kafka_family.zookeeper.server import ZOOKEEPER
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import run_of, running
@@ -184,7 +184,7 @@ def test_ensemble_in_containers_loses_its_leader_and_is_whole_again(tmp_path: Pa
         host.open()
         started, addresses = start_own(host, (ZOOKEEPER,), Own(counts={"zookeeper": 3}), {})
         first, *others = addresses["zookeeper"]
-        view = RealZooKeeperView(run=run_of(history, first, *others, ids=IDS), layout=LAYOUT)
+        view = RealZooKeeperView(run=run_of(history, first, *others, ids=IDS), layout=layout)
         stack.callback(view.close)
         own = OwnServices(host, started, view)
         lost = own.lose_leader("zookeeper")
