@@ -15,7 +15,7 @@ from checkers.definition import Definition
 from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly, margin_ns, states
 from checkers.facts.outages import outages
-from checkers.facts.view import at, noun, setup_of
+from checkers.facts.view import at, noun, setup_of, traits
 from harness.effect import ON_METADATA, Effect, nature_of
 from harness.events import (
     ControllerNamed,
@@ -194,6 +194,8 @@ def _named(ops: Sequence[Op]) -> Iterator[_Break]:
             yield f"{text}; expected each node once, in order", (op.index,)
     if first is None:
         return
+    if not traits(ops).shows_members:
+        return
     office = {seen.node for op, seen in events_of(ops, ControllerNamed) if op.index < first[0].index}
     if missing := {*first[1].isr, first[1].leader, *office} - known - {None}:
         text = f"{', '.join(sorted(map(str, missing)))} was controller or replica in {noun(ops)} at {at(first[0])}"
@@ -297,7 +299,7 @@ def _whole(ops: Sequence[Op]) -> Iterator[_Break]:
 def _controllers(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield it if the metadata never named a controller, or none at first; and epochs before the first one."""
     shown = list(events_of(ops, ControllerNamed))
-    if states(ops) and not shown:
+    if states(ops) and not shown and traits(ops).names_controller:
         yield f"{noun(ops)}'s controller was never seen", (states(ops)[0][0].index,)
     elif shown and shown[0][1].node is None:
         yield f"{noun(ops)} lost a controller at {at(shown[0][0])} that it never named", (shown[0][0].index,)

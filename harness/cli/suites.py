@@ -25,7 +25,7 @@ from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import files_for, read_for
 from harness.suite.spark_worker import spark_worker
 from harness.target import found
-from harness.target.target import Target
+from harness.target.target import Target, traits_under
 from targets import DEFAULT_TARGET
 
 
@@ -134,7 +134,7 @@ def specs_of(
                 variant=variant,
                 changes=options.rules,
                 rules=target.rules(variant.protocol, (*variant.changes, *options.rules)),
-                traits=target.traits(variant.protocol, (*variant.changes, *options.rules)),
+                traits=traits_under(target, variant.protocol, (*variant.changes, *options.rules)),
                 scenario=scenario,
                 draw=drawn,
                 make=selection.make,
@@ -166,7 +166,7 @@ def variants_of(scenario: Scenario, target: Target, columns: Sequence[str]) -> l
         target: the target.
         columns: if not empty, only these protocols, and releases that correspond to one of them; no mutants.
     """
-    ladder = [(Variant(protocol=name), target.traits(name, ())) for name in target.protocols()]
+    ladder = [(Variant(protocol=name), traits_under(target, name, ())) for name in target.protocols()]
     known = [one for one in ladder if expectation_of(*one, scenario.expectations) is not None]
     if columns:
         return [variant for variant, traits in known if set(variant.names(traits)) & set(columns)]

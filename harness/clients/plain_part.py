@@ -10,7 +10,7 @@ from typing import Final
 from harness.cleanup.ledger import Ledger
 from harness.clients.plain import PlainClient
 from harness.clients.plain_nodes import PATIENCE_S, bounded
-from harness.clients.plain_work import impossible_of
+from harness.clients.plain_work import impossible_of, plainly, unsendable
 from harness.history.file import History
 from harness.registry import pick
 from harness.target.clients import Client
@@ -31,6 +31,19 @@ class PlainClients:
 
     make_one: MakeLogClient
     names: Sequence[str] = (NAME,)
+
+    @property
+    def creates(self) -> bool:
+        """Whether the client makes topics."""
+        return hasattr(self.make_one, "create")
+
+    def unsendable(self, acks: int, codec: str) -> str:
+        """Return what the call of the client does not say."""
+        return unsendable(acks, codec)
+
+    def fit(self, plans: Clients) -> Clients:
+        """Return producers with acks=all that send values alone, once; no churners, and no libraries."""
+        return plainly(plans)
 
     def own(self, rules: Mapping[str, str]) -> str:
         """Return the only one."""

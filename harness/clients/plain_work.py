@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -114,6 +115,30 @@ def impossible_of(plans: Clients) -> Iterator[str]:
             found.add("retries")
         for why in sorted(found):
             yield f"producer {producer.name} with {why}; expected acks=all and values alone of the target's client"
+
+
+def plainly(plans: Clients) -> Clients:
+    """Return a workload's clients as a plain client can be them; what stands on a library is left out."""
+    return replace(
+        plans,
+        producers=tuple(
+            replace(
+                each,
+                acks=(ACKS_ALL,),
+                codecs=("none",),
+                keys=0,
+                tombstones=0.0,
+                together=0.0,
+                retries=0,
+                idempotent=False,
+                kill_after=None,
+            )
+            for each in plans.producers
+            if each.client is None
+        ),
+        consumers=tuple(replace(each, kill_after=None) for each in plans.consumers if each.client is None),
+        churners=(),
+    )
 
 
 def unsendable(acks: int, codec: str) -> str:

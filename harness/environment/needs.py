@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from harness.ability import Ability
 from harness.environment.services import Own
 from harness.run.spec import RunSpec
 from harness.scenario.service_steps import hits_on_services, require_services, takes_power
-from harness.scenario.steps import Inject
+from harness.scenario.steps import Act, Inject, Produce
 from harness.target.operator import lacking
 from harness.target.target import Target
 from nemesis import faults_of
@@ -52,4 +54,12 @@ def why_not_played(spec: RunSpec, target: Target) -> str:
     known = faults_of(target)
     asked = (known[act.fault].needs for act in acts if isinstance(act, Inject) and act.fault in known)
     needs = (*(need for need in asked if need is not None), *(need for act in acts for need in act.needs()))
-    return next(filter(None, (lacking(target.name, target.abilities, need) for need in needs)), "")
+    lacks = (lacking(target.name, target.abilities, need) for need in needs)
+    return next(filter(None, (*lacks, *_unsendable(acts, target))), "")
+
+
+def _unsendable(acts: Sequence[Act], target: Target) -> Iterator[str]:
+    """Yield what the target's client cannot send."""
+    for act in acts:
+        if isinstance(act, Produce) and (why := target.clients.unsendable(act.acks, act.codec or "none")):
+            yield f"the client of {target.name} sends nothing with {why}"

@@ -41,6 +41,9 @@ class Shown(Metadata):
         # Whether there was a look yet.
         self._shows = False
         self._closed = False
+        # Whether a look ever showed one.
+        self._has_members = False
+        self._has_office = False
         self._thread = threading.Thread(
             target=self._guarded, args=(work,), name=f"metadata of {run.target}", daemon=True
         )
@@ -93,13 +96,18 @@ class Shown(Metadata):
     def _record(self, look: Look) -> None:
         if (recorder := self._recorder) is None:
             return
+        # Whoever leads or is in sync is a member first. A system need not show members, nor have a controller.
+        self._has_members = self._has_members or bool(look.members)
+        if self._has_members:
+            recorder.note(Members(nodes=tuple(sorted(look.members))))
+        self._has_office = self._has_office or look.office is not None
+        if self._has_office:
+            recorder.note(ControllerNamed(node=None if look.office is None else look.office.node))
         for topic, partition in self._places:
             if (state := look.states.get((topic, partition))) is not None:
                 recorder.note(state.event(topic, partition))
         for topic in dict.fromkeys(topic for topic, _ in self._places):
             recorder.note_placed(topic, _of_topic(look, topic))
-        recorder.note(ControllerNamed(node=None if look.office is None else look.office.node))
-        recorder.note(Members(nodes=tuple(sorted(look.members))))
 
     # --- asked by others ---------------------------------------------------------------------------------------
     def watch(self, places: Sequence[Place]) -> None:

@@ -73,10 +73,11 @@ _HELD: Final = (
 )
 _DELAY_S: Final = (0.02, 0.3)
 
+CONTROLLER: Final = "controller"
 # The effects of which more than these aims would mean no other node, or none at all.
 _AIMS: Final[Mapping[Effect, Sequence[str]]] = {
     Effect.LEADER_MOVED: ("follower",),
-    Effect.OFFICE_LOST: ("controller",),
+    Effect.OFFICE_LOST: (CONTROLLER,),
     Effect.LOG_CUT: ("one",),
     Effect.DISK_LOST: ("one",),
     # A follower copies a damaged batch again. A leader's stays until another leads, and who needs it cannot go on.
@@ -86,7 +87,7 @@ _AIMS: Final[Mapping[Effect, Sequence[str]]] = {
 AIMS: Final[Mapping[str, float]] = {
     "leader": 4.0,
     "follower": 3.0,
-    "controller": 2.0,
+    CONTROLLER: 2.0,
     "one": 3.0,
     "minority": 1.5,
     "majority": 0.7,
@@ -125,6 +126,8 @@ def draw_chaos(
     *,
     timing: Timing,
     clients: Clients,
+    controller: bool = True,
+    partitions: bool = True,
 ) -> Scenario:
     """
     Return the schedule of a seed; the same arguments always draw the same one.
@@ -133,12 +136,17 @@ def draw_chaos(
         kinds: names of faults and LINK_MOVES that rounds are made of.
         seconds: how long it must go on at least.
         timing: how it will be played: by how much waits and time limits grow.
+        controller: whether the system has one.
+        partitions: whether it can have more than one partition.
 
     Raises:
         UsageError: it would have more steps than a schedule can have.
     """
     chance = Random(f"chaos {seed}")
-    drawing = _Drawing(chance, faults, tuple(kinds))
+    further = FURTHER if partitions else {}
+    nodes = (OTHER, *REPLICAS) if controller or partitions else REPLICAS
+    aims = {aim: weight for aim, weight in AIMS.items() if controller or aim != CONTROLLER}
+    drawing = _Drawing(chance, faults, tuple(kinds), nodes, aims)
     steps: list[Act] = [Produce(FIRST_RECORDS, acks=ACKS_ALL), Settle()]
     left_ms = 1000 * seconds
     while left_ms > 0:
@@ -149,13 +157,13 @@ def draw_chaos(
             raise UsageError(
                 f"a schedule of {seconds:g} s: too many steps; expected a shorter time for one cluster"
             )
-    first = first_step_line(len(FURTHER), clients)
+    first = first_step_line(len(further), clients)
     return Scenario(
         name=f"chaos-{seed}",
         title=f"Chaos, drawn from seed {seed}",
         sources=("chance",),
         replicas=REPLICAS,
-        nodes=(OTHER, *REPLICAS),
+        nodes=nodes,
         records=tuple(Count(name=name, low=1, high=1) for name in (FIRST_RECORDS, *FINAL_RECORDS)),
         steps=tuple(Step(line=line, act=act) for line, act in enumerate(steps, start=first)),
         expectations={},
@@ -165,7 +173,7 @@ def draw_chaos(
             segment_bytes=SEGMENT_BYTES,
             heal_within_s=WHOLE_WITHIN_S / timing.slack,
         ),
-        further=FURTHER,
+        further=further,
         clients=clients,
     )
 
@@ -173,8 +181,17 @@ def draw_chaos(
 class _Drawing:
     """Draws rounds, one after another."""
 
-    def __init__(self, chance: Random, faults: Mapping[str, Fault], kinds: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        chance: Random,
+        faults: Mapping[str, Fault],
+        kinds: tuple[str, ...],
+        nodes: Sequence[str],
+        aims: Mapping[str, float],
+    ) -> None:
         self._chance = chance
+        self._nodes = sorted(nodes)
+        self._weights = aims
         self._faults = faults
         self._kinds = kinds
         self._undoes = {
@@ -208,7 +225,9 @@ class _Drawing:
 
     def _aim(self, fault: Fault) -> str:
         aims = _AIMS.get(fault.effect)
-        return self._chance.choice(aims) if aims else self._chance.choices(list(AIMS), list(AIMS.values()))[0]
+        if aims:
+            return self._chance.choice(aims)
+        return self._chance.choices(list(self._weights), list(self._weights.values()))[0]
 
     def _undo(self, kind: str) -> Act | None:
         if kind in LINK_MOVES:
@@ -218,7 +237,7 @@ class _Drawing:
 
     def _on_link(self, kind: str) -> Act:
         chance = self._chance
-        node = chance.choice((*REPLICAS, OTHER))
+        node = chance.choice(self._nodes)
         src, dst = chance.choice(((node, ANY), (ANY, node)))
         direction, api = chance.choice(_HELD)
         match kind:

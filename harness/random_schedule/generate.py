@@ -110,6 +110,8 @@ class _Drawing:
             self._replicas = REPLICAS[:1]
         apart = chance.random() < profile.apart
         self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
+        if not profile.controller:
+            self._controller = self._replicas[0]
         others = tuple(name for name in self._replicas if name != self._controller)
         self._nodes = (self._controller, *others)
         self._width = draw_width(seed, profile.breadth, Place(TOPIC, PARTITION), self._nodes)

@@ -82,6 +82,7 @@ class Profile:
             second is long enough for an election, the third for a fetch that waits for records.
         lags_ms: the choices for replica_lag_ms_max; with None no slow follower leaves the ISR.
         three_replicas: the share of schedules with three replicas; the others have two.
+        controller: whether the system has one; without, no node is there for it alone.
         apart: the share of schedules in which the controller is no replica.
         min_isr_two: the share of schedules with min.insync.replicas 2.
         acks_all: the share of produces with acks=all; the others have acks=1.
@@ -100,6 +101,7 @@ class Profile:
     pass_ms: tuple[tuple[float, float, float], ...]
     lags_ms: tuple[int | None, ...]
     three_replicas: float = 0.75
+    controller: bool = True
     apart: float = 0.75
     min_isr_two: float = 0.3
     acks_all: float = 0.6

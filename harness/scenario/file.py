@@ -28,7 +28,7 @@ Steps are about the partition `log-0`. A run may have more: `partition` names on
 name it, as `elect A of orders-0`. `producer` and `consumer` are clients that work while the steps are played, each
 on the partitions that it names; a `churner` creates, deletes and creates again a topic of its own, with replicas
 on the nodes that it names. harness/workload/plan.py has their options. In `nodes B A replicas, C controller,
-D others` D is neither.
+D others` D is neither. `C controller` may be left out: then the first replica starts first.
 
 A line with `under` is a step of the named protocols alone; a line with `unless` is a step of all others. A mutant
 such as `kip320+fence_fetch=no` also matches its protocol's name. A release of Kafka matches the name of the
@@ -142,7 +142,7 @@ class Scenario:
 
     Attributes:
         replicas: in the order of assignment; the first one leads.
-        nodes: all nodes in the order of starting, the controller first.
+        nodes: all nodes in the order of starting. The first one is to be controller, if the system has one.
         expectations: variant's text -> the outcome that is expected under it.
         topic, partition: the one that its steps are about, unless they name another.
         further: the other partitions of the cluster, each with its replicas; the first of them leads.

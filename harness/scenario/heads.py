@@ -40,8 +40,10 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     Return the replicas in order of assignment, and all nodes with the controller first and `others` last.
 
+    Where no controller is named the first replica is first: a system may have none, and any node may hold the office.
+
     Raises:
-        UsageError: the text is malformed, or names no replicas or no controller.
+        UsageError: the text is malformed, or names no replicas.
     """
     replicas: tuple[str, ...] = ()
     controller: tuple[str, ...] = ()
@@ -58,14 +60,15 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         elif role == "others" and names and not more:
             more = tuple(names)
         elif role in ("replicas", "controller", "others") and names:
-            raise UsageError(f"{where}: nodes {text!r}; expected replicas once, and one controller")
+            raise UsageError(f"{where}: nodes {text!r}; expected replicas once, and one controller at most")
         else:
             near = nearest(role, ("replicas", "controller", "others"))
             raise UsageError(f"{where}: nodes {part.strip()!r}; expected 'A B replicas' or 'C controller'{near}")
-    if not replicas or not controller:
-        raise UsageError(f"{where}: nodes {text!r}; expected replicas and one controller")
+    if not replicas:
+        raise UsageError(f"{where}: nodes {text!r}; expected replicas, and a controller if the system has one")
     if len(set(replicas)) < len(replicas):
         raise UsageError(f"{where}: nodes {text!r}: a replica twice; expected each once")
+    controller = controller or replicas[:1]
     if len({*replicas, *controller, *more}) < len({*replicas, *controller}) + len(more):
         raise UsageError(f"{where}: nodes {text!r}: others that are there already; expected each once")
     others = (*(name for name in replicas if name not in controller), *more)

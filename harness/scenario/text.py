@@ -25,11 +25,10 @@ def text_of(scenario: Scenario) -> str:
 
     Expectations and comments are left out: a random schedule has none.
     """
-    controller = scenario.nodes[0]
     heads = [
         f"title    {scenario.title}",
         *(f"source   {source}" for source in scenario.sources),
-        f"nodes    {' '.join(scenario.replicas)} replicas, {controller} controller{_others(scenario)}",
+        f"nodes    {' '.join(scenario.replicas)} replicas{_controller(scenario)}{_others(scenario)}",
         f"records  {', '.join(map(_count, scenario.records))}",
         f"settings {' '.join(_settings(scenario.settings))}",
         *(f"partition {place} {' '.join(replicas)}" for place, replicas in scenario.further.items()),
@@ -39,6 +38,11 @@ def text_of(scenario: Scenario) -> str:
         *(f"services {name} {count}" for name, count in scenario.services.items()),
     ]
     return "\n".join([*heads, "", *(step.text for step in scenario.steps), ""])
+
+
+def _controller(scenario: Scenario) -> str:
+    first = scenario.nodes[0]
+    return "" if first == scenario.replicas[0] else f", {first} controller"
 
 
 def _others(scenario: Scenario) -> str:

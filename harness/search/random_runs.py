@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from harness.ability import Ability
 from harness.cluster.names import SPEAKS_AS
 from harness.model import UsageError
 from harness.random_schedule.chaos import draw_chaos, kinds_of
@@ -22,11 +23,12 @@ from harness.random_schedule.width import NARROW
 from harness.registry import pick
 from harness.run.spec import RunSpec
 from harness.scenario.file import Draw, Scenario, draw
+from harness.scenario.steps import Produce
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import faults_on, read_for, read_scenario
 from harness.target.found import target as target_of
-from harness.target.target import Target
+from harness.target.target import Target, traits_under
 from harness.target.traits import Traits
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from targets import DEFAULT_TARGET, VIRTUAL_HOST
@@ -107,7 +109,7 @@ class RandomRuns:
     def traits(self) -> Traits:
         """What is true of the target under these rules."""
         variant = Variant.parse(self.variant, "option --protocol")
-        return self.load_target().traits(variant.protocol, (*variant.changes, *self.changes))
+        return traits_under(self.load_target(), variant.protocol, (*variant.changes, *self.changes))
 
     def spec(self, seed: int) -> RunSpec:
         """
@@ -123,12 +125,14 @@ class RandomRuns:
             scenario = self._chaos(seed, self.seconds)
         elif self.schedule:
             scenario = read_for(self.target, self.schedule)
+            self._refuse_unsendable(scenario)
         elif self.workload and _workload(self.workload).climbs:
             scenario = self._climb(seed)
         else:
             scenario = draw_schedule(seed, faults_on(self.target), self._profile())
         if self.workload:
             drawn = _drawn(scenario, self.workload, seed).without(self.left_out(seed))
+            drawn = self.load_target().clients.fit(drawn)
             self._refuse(drawn)
             scenario = _with_clients(scenario, drawn)
         else:
@@ -165,7 +169,17 @@ class RandomRuns:
         timing = VIRTUAL if self.host == VIRTUAL_HOST else REAL_TIME
         faults = faults_on(self.target)
         kinds = kinds_of(self.nemeses, faults)
-        return draw_chaos(seed, faults, kinds, seconds, timing=timing, clients=NO_CLIENTS)
+        target = self.load_target()
+        return draw_chaos(
+            seed,
+            faults,
+            kinds,
+            seconds,
+            timing=timing,
+            clients=NO_CLIENTS,
+            controller=Ability.CONTROLLER in target.abilities,
+            partitions=target.clients.creates,
+        )
 
     def _climb(self, seed: int) -> Scenario:
         """
@@ -228,13 +242,26 @@ class RandomRuns:
         for why in of_target.impossible(clients, of_target.own(self.rules)):
             raise UsageError(f"host {self.host}, target {self.name}: {why}")
 
+    def _refuse_unsendable(self, scenario: Scenario) -> None:
+        """Raise UsageError if a random schedule has a step that the target's client cannot send."""
+        unsendable = self.load_target().clients.unsendable
+        for step in () if is_written(scenario) else scenario.steps:
+            act = step.act
+            if isinstance(act, Produce) and (why := unsendable(act.acks, act.codec or "none")):
+                raise UsageError(f"{self.schedule}:{step.line}: {step.text!r}: target {self.name} sends no {why}")
+
     def _refuse_lacking(self, clients: Clients) -> None:
         """Raise UsageError if a schedule names a library that this machine cannot have."""
         for library, why in self.load_target().clients.lacking(clients).items():
             raise UsageError(f"host {self.host}: client {library}: {why}")
 
     def _profile(self) -> Profile:
+        target = self.load_target()
         profile = REAL if self._is_alike else DEFAULT
+        if Ability.CONTROLLER not in target.abilities:
+            profile = replace(profile, controller=False)
+        if target.clients.unsendable(1, "none"):
+            profile = replace(profile, acks_all=1.0)
         if self.narrow:
             profile = replace(profile, breadth=NARROW)
         if self.workload:  # schedules of the older message format need clients that are quiet

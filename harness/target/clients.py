@@ -180,6 +180,16 @@ class TargetClients(Protocol):
     def names(self) -> Sequence[str]:
         """The clients that a run may have; the first one sends no record twice."""
 
+    @property
+    def creates(self) -> bool:
+        """Whether they make topics, of any partitions; else the system has one partition from the start."""
+
+    def unsendable(self, acks: int, codec: str) -> str:
+        """Return what of this the run's client cannot say when it sends, "" if it can say all."""
+
+    def fit(self, plans: Clients) -> Clients:
+        """Return a workload's clients as they can be had; those that cannot are left out."""
+
     def own(self, rules: Mapping[str, str]) -> str:
         """Return the client of a run with these rules that names none."""
 

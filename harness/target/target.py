@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -68,6 +68,15 @@ class NodeSpec:
     shows_clocks: bool = False
 
 
+def traits_under(target: Target, protocol: str, changes: Sequence[str]) -> Traits:
+    """Return what is true of a target under a protocol with changes, with what its metadata show by `abilities`."""
+    return replace(
+        target.traits(protocol, changes),
+        names_controller=Ability.CONTROLLER in target.abilities,
+        shows_members=Ability.MEMBERS in target.abilities,
+    )
+
+
 class Target(Protocol):
     """
     A system under test; harness/target/found.py finds it.
@@ -75,8 +84,6 @@ class Target(Protocol):
     Attributes:
         wire: how its connections are read; None: they are not, and no rule can name a message of it.
         words: what stands for each word of harness/target/words.py, or why nothing does.
-
-    Attributes:
         abilities: what an operator can ask of it, and what its metadata show, of harness.ability.OF_TARGETS.
     """
 

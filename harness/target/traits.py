@@ -77,6 +77,8 @@ class Traits:
         dense: whether each record has the offset after that of the record before it.
         first_offset: the offset of a log's first record.
         seen: how changes of the metadata are seen.
+        names_controller: whether they name a controller.
+        shows_members: whether they show which nodes are members.
         election_s: how long the system may take to have a leader again, in seconds; 0 for what scenarios allow.
         catch_up_s: how long replicas may take to catch up after the last heal, in seconds; 0 for what they allow.
     """
@@ -100,6 +102,8 @@ class Traits:
     dense: bool = True
     first_offset: int = 0
     seen: Seen = Seen.WATCHED
+    names_controller: bool = True
+    shows_members: bool = True
     election_s: float = 0.0
     catch_up_s: float = 0.0
 

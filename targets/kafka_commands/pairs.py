@@ -26,7 +26,7 @@ from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import known_faults
 from harness.target.services import Others
-from harness.target.target import Target
+from harness.target.target import Target, traits_under
 from targets import DEFAULT_TARGET
 from targets.kafka import archive
 from targets.kafka.properties import settings_of
@@ -97,7 +97,7 @@ def _spec(scenario: Scenario, target: Target, protocol: str, options: Options, *
         host=options.host,
         variant=Variant(protocol=protocol),
         rules=target.rules(protocol, ()),
-        traits=target.traits(protocol, ()),
+        traits=traits_under(target, protocol, ()),
         scenario=scenario,
         draw=draw(scenario, options.seed),
         make=make,

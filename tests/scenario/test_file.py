@@ -145,7 +145,6 @@ def test_three_replicas_beside_a_controller() -> None:
     ("line", "instead", "told"),
     [
         ("title    A title", "", "no line 'title'"),
-        ("B A replicas, C controller", "B A replicas", "expected replicas and one controller"),
         ("B A replicas, C controller", "B A followers", "nodes 'B A followers'"),
         ("m1 1..4", "m1 1-4", "records 'm1 1-4'"),
         ("m1 1..4", "m1 m0+1..m0+2", "'m0' is not counted before it"),

@@ -19,6 +19,7 @@ from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import known_faults, read_scenario
 from harness.target.found import target
+from harness.target.target import traits_under
 from targets import DEFAULT_TARGET
 
 HISTORY: Final = "history.jsonl"
@@ -76,7 +77,7 @@ def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], see
         raise UsageError(f"{path}: no history beside it says its seed; expected the option --seed")
     named, values = _rules(protocol, rules, setup)
     return Source(
-        scenario=scenario.under(Variant(protocol=named).names(target(DEFAULT_TARGET).traits(named, ()))),
+        scenario=scenario.under(Variant(protocol=named).names(traits_under(target(DEFAULT_TARGET), named, ()))),
         folder=path if os.path.isdir(path) else path.parent,
         protocol=named,
         rules=values,

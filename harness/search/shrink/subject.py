@@ -24,6 +24,7 @@ from harness.search.shrink.signature import Outcome, Signature, outcome_of
 from harness.search.simulated import play_in_memory, sim_player
 from harness.suite.scenario_files import known_faults
 from harness.target.found import target
+from harness.target.target import traits_under
 from targets import DEFAULT_TARGET, VIRTUAL_HOST
 
 
@@ -87,7 +88,7 @@ class Subject:
             host=VIRTUAL_HOST,
             variant=variant,
             rules=target(DEFAULT_TARGET).rules(variant.protocol, variant.changes),
-            traits=target(DEFAULT_TARGET).traits(variant.protocol, variant.changes),
+            traits=traits_under(target(DEFAULT_TARGET), variant.protocol, variant.changes),
             scenario=scenario,
             draw=draw_run(scenario, self.seed),
             nemeses=() if written else (ALL,),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from harness.registry import load
 from harness.target.clients import Client
@@ -39,6 +39,16 @@ class KafkaClients:
 
     has_batches: Callable[[Mapping[str, str]], bool] = always
     names: Sequence[str] = tuple(CLIENTS)
+    creates: ClassVar[bool] = True
+
+    def unsendable(self, acks: int, codec: str) -> str:
+        """Return "": every acks and codec is Kafka's."""
+        del acks, codec
+        return ""
+
+    def fit(self, plans: Clients) -> Clients:
+        """Return all of them; a library that this machine lacks is another question."""
+        return plans
 
     def own(self, rules: Mapping[str, str]) -> str:
         """Return the client that sends every request once, if the brokers can read what it sends."""
