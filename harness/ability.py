@@ -24,7 +24,7 @@ class Ability(StrEnum):
     OWN_SERVICES: start services for one run alone. SERVICE_ENSEMBLE: start several processes of one, of which one
     leads.
     CLIENT_PROCESSES: let a workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers
-    through links that can be cut. PACKETS_DROPPED: have the kernel drop the packets of a node's listeners.
+    through links that can be cut. METADATA_LINKS: let nodes reach the metadata so. PACKETS_DROPPED: have the kernel drop the packets of a node's listeners.
     PACKETS_THROTTLED: have it pass what is sent to a node at a low rate. PACKETS_LOSSY: have it delay that
     and lose some of it.
 
@@ -48,6 +48,7 @@ class Ability(StrEnum):
     SERVICE_ENSEMBLE = "service-ensemble"
     CLIENT_PROCESSES = "client-processes"
     CLIENT_LINKS = "client-links"
+    METADATA_LINKS = "metadata-links"
     PACKETS_DROPPED = "packets-dropped"
     PACKETS_THROTTLED = "packets-throttled"
     PACKETS_LOSSY = "packets-lossy"

@@ -31,5 +31,5 @@ FAULT = Fault(
     effect=Effect.BIT_ROT,
     band=Band.MARK,
     weight=0.0,
-    needs=Ability.BIT_ROT,
+    needs=(Ability.BIT_ROT,),
 )

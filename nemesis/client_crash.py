@@ -44,5 +44,5 @@ FAULT = Fault(
     effect=Effect.NONE,
     band=Band.MARK,
     weight=0.0,
-    needs=Ability.CLIENT_PROCESSES,
+    needs=(Ability.CLIENT_PROCESSES,),
 )

@@ -35,5 +35,5 @@ FAULT = Fault(
     band=Band.IMPAIRED,
     weight=0.0,
     by_itself=True,
-    needs=Ability.CLOCKS,
+    needs=(Ability.CLOCKS,),
 )

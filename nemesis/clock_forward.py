@@ -34,5 +34,5 @@ FAULT = Fault(
     band=Band.IMPAIRED,
     weight=0.0,
     by_itself=True,
-    needs=Ability.WALL_CLOCK,
+    needs=(Ability.WALL_CLOCK,),
 )

@@ -8,6 +8,7 @@ Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; KAFKA-6879
 
 from __future__ import annotations
 
+from harness.ability import Ability
 from harness.cluster import link_fault, metadata_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
@@ -31,4 +32,5 @@ FAULT = Fault(
     effect=Effect.METADATA_LOST,
     band=Band.IMPAIRED,
     weight=0.0,
+    needs=(Ability.METADATA_LINKS,),
 )

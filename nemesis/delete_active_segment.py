@@ -44,5 +44,5 @@ FAULT = Fault(
     effect=Effect.LOG_CUT,
     band=Band.MARK,
     weight=0.0,
-    needs=Ability.SEGMENTS,
+    needs=(Ability.SEGMENTS,),
 )

@@ -42,5 +42,5 @@ FAULT = Fault(
     watch=watch,
     effect=Effect.OFFICE_LOST,
     band=Band.MARK,
-    needs=Ability.DEPOSE,
+    needs=(Ability.DEPOSE,),
 )

@@ -24,5 +24,5 @@ FAULT = Fault(
     effect=Effect.DISK_SLOW,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=NEEDS[DiskError.SLOW],
+    needs=(NEEDS[DiskError.SLOW],),
 )

@@ -30,6 +30,6 @@ FAULT = Fault(
     effect=Effect.PACKETS_IMPAIRED,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=NEEDS[Packets.DROPPED],
+    needs=(NEEDS[Packets.DROPPED],),
     of_services=True,
 )

@@ -52,5 +52,5 @@ FAULT = Fault(
     watch=watch,
     effect=Effect.LEADER_MOVED,
     band=Band.MARK,
-    needs=Ability.ELECT,
+    needs=(Ability.ELECT,),
 )

@@ -15,8 +15,12 @@ from harness.effect import Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """End it; the probe is that it is gone, or of another incarnation."""
-    return cluster.operator.expire(name)
+    """End it, and wait until the metadata show so; the probe is that it is gone, or of another incarnation."""
+    before = cluster.metadata.incarnation(name)
+    seen = cluster.operator.expire(name)
+    if before:
+        cluster.await_(lambda: cluster.metadata.incarnation(name) != before, lambda: f"an end of {_of(name, before)}")
+    return seen
 
 
 def watch(cluster: Cluster, name: str) -> Callable[[], str]:
@@ -25,9 +29,13 @@ def watch(cluster: Cluster, name: str) -> Callable[[], str]:
 
     def unchanged() -> str:
         still = cluster.metadata.incarnation(name) == before
-        return f"session 0x{before:x} still holds its registration; expected it ended" if still else ""
+        return f"{_of(name, before)} goes on; expected it ended" if still else ""
 
     return unchanged
+
+
+def _of(name: str, incarnation: int) -> str:
+    return f"{name}'s membership, incarnation 0x{incarnation:x},"
 
 
 FAULT = Fault(
@@ -38,5 +46,5 @@ FAULT = Fault(
     watch=watch,
     effect=Effect.SESSION_ENDED,
     band=Band.MARK,
-    needs=Ability.EXPIRE,
+    needs=(Ability.EXPIRE,),
 )

@@ -34,5 +34,5 @@ FAULT = Fault(
     effect=Effect.DISK_LOST,
     band=Band.MARK,
     weight=0.0,
-    needs=Ability.LOST_DISKS,
+    needs=(Ability.LOST_DISKS,),
 )

@@ -29,5 +29,5 @@ FAULT = Fault(
     effect=Effect.PACKETS_IMPAIRED,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=NEEDS[Packets.LOSSY],
+    needs=(NEEDS[Packets.LOSSY],),
 )

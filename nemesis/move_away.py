@@ -58,5 +58,5 @@ FAULT = Fault(
     band=Band.IMPAIRED,
     weight=0.0,
     why_not=why_not,
-    needs=Ability.MOVE,
+    needs=(Ability.MOVE,),
 )

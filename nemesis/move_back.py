@@ -30,5 +30,5 @@ FAULT = Fault(
     heals=frozenset({Effect.MOVED_AWAY}),
     band=Band.MARK,
     weight=0.0,
-    needs=Ability.MOVE,
+    needs=(Ability.MOVE,),
 )

@@ -31,5 +31,5 @@ FAULT = Fault(
     effect=Effect.CLIENTS_CUT,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=Ability.CLIENT_LINKS,
+    needs=(Ability.CLIENT_LINKS,),
 )

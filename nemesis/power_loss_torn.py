@@ -28,6 +28,6 @@ FAULT = Fault(
     effect=Effect.POWER_LOST,
     band=Band.DOWN,
     weight=0.0,
-    needs=Ability.TORN_POWER_LOSS,
+    needs=(Ability.TORN_POWER_LOSS,),
     of_services=True,
 )

@@ -28,5 +28,5 @@ FAULT = Fault(
     effect=Effect.PACKETS_IMPAIRED,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=NEEDS[Packets.THROTTLED],
+    needs=(NEEDS[Packets.THROTTLED],),
 )

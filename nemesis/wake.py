@@ -61,5 +61,5 @@ FAULT = Fault(
     band=Band.MARK,
     weight=0.0,
     why_not=why_not,
-    needs=Ability.CLOCKS,
+    needs=(Ability.CLOCKS,),
 )

@@ -25,5 +25,5 @@ FAULT = Fault(
     band=Band.DOWN,
     weight=0.0,
     by_itself=True,
-    needs=NEEDS[DiskError.WRITE],
+    needs=(NEEDS[DiskError.WRITE],),
 )

@@ -43,5 +43,5 @@ FAULT = Fault(
     probe=probe,
     effect=Effect.CUT_OFF,
     band=Band.ZOMBIE,
-    needs=Ability.EXPIRE,
+    needs=(Ability.EXPIRE, Ability.METADATA_LINKS),
 )

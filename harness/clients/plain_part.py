@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from harness.cleanup.ledger import Ledger
 from harness.clients.plain import PlainClient
@@ -31,6 +31,7 @@ class PlainClients:
 
     make_one: MakeLogClient
     names: Sequence[str] = (NAME,)
+    killable: ClassVar[bool] = False
 
     @property
     def creates(self) -> bool:

@@ -60,7 +60,7 @@ class Fault:
     weight: float = 1.0
     by_itself: bool = False
     why_not: Callable[[Cluster, str], str] | None = None
-    needs: Ability | None = None
+    needs: tuple[Ability, ...] = ()
     everywhere: bool = False
     of_services: bool = False
 

@@ -140,7 +140,7 @@ def _target_rows() -> list[tuple[str, ...]]:
 
 
 def _needing(ability: Ability) -> str:
-    return ", ".join(f"`{name}`" for name, fault in known_faults().items() if fault.needs is ability)
+    return ", ".join(f"`{name}`" for name, fault in known_faults().items() if ability in fault.needs)
 
 
 def _effect(fault: Fault) -> str:

@@ -72,8 +72,8 @@ class NodesClocks:
 
 
 def _of(faults: Mapping[str, Fault], name: str) -> Which | None:
-    needs = faults[name].needs if name in faults else None
-    return None if needs is None else _WHICH.get(needs)
+    needs = faults[name].needs if name in faults else ()
+    return next((_WHICH[need] for need in needs if need in _WHICH), None)
 
 
 def asked(host: Host, target: Target, name: str) -> Reading:
@@ -83,13 +83,15 @@ def asked(host: Host, target: Target, name: str) -> Reading:
     Raises:
         PreconditionError: it printed nothing in time.
     """
-    asked_at = moments.now()
+    read, asked_at = target.clocks, moments.now()
+    if read is None:
+        raise PreconditionError(f"clocks of {name}: target {target.name} prints none; expected one that does")
     printed = host.ask_clocks(name)
     found: list[tuple[int, int]] = []
 
     def answered() -> bool:
         whole, newline, _ = printed().rpartition("\n")
-        found[:] = [seen for line in whole.splitlines() if newline and (seen := target.clocks(line)) is not None]
+        found[:] = [seen for line in whole.splitlines() if newline and (seen := read(line)) is not None]
         return bool(found)
 
     if not until(answered, limits.CLOCKS_ANSWER_S_MAX):

@@ -25,7 +25,8 @@ from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.needs import needs_of
 from harness.environment.node_links import open_client_link, open_metadata_links, open_node_links
-from harness.environment.node_logs import NodeLogs, why_lacking
+from harness.environment.node_logs import NodeLogs
+from harness.environment.of_target import why_lacking
 from harness.environment.own_services import OwnServices
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime

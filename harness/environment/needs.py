@@ -17,8 +17,8 @@ from nemesis import faults_of
 def needs_of(spec: RunSpec, target: Target) -> frozenset[Ability]:
     """Return what the faults of a run's schedule need, and those that it was drawn from."""
     faults = faults_of(target)
-    named = {faults[name].needs for name in (*spec.faults, *spec.scenario.faults) if name in faults}
-    return frozenset(each for each in named if each is not None)
+    named = (faults[name].needs for name in (*spec.faults, *spec.scenario.faults) if name in faults)
+    return frozenset(need for needs in named for need in needs)
 
 
 def own_services(spec: RunSpec, target: Target) -> Own:
@@ -53,7 +53,7 @@ def why_not_played(spec: RunSpec, target: Target) -> str:
     acts = [step.act for step in spec.scenario.under(spec.variant.names(spec.traits)).steps]
     known = faults_of(target)
     asked = (known[act.fault].needs for act in acts if isinstance(act, Inject) and act.fault in known)
-    needs = (*(need for need in asked if need is not None), *(need for act in acts for need in act.needs()))
+    needs = (need for each in (*asked, *(act.needs() for act in acts)) for need in each)
     lacks = (lacking(target.name, target.abilities, need) for need in needs)
     return next(filter(None, (*lacks, *_unsendable(acts, target))), "")
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.ability import Ability
 from harness.beneath import Folder
 from harness.bit_rot import Flip, Where, nothing_to_flip
+from harness.environment.of_target import why_lacking
 from harness.launch import Address
 from harness.logs.guard import Guard
 from harness.logs.replica import ReplicaLog
@@ -22,15 +23,6 @@ from harness.logs.stream import read_whole
 from harness.model import PreconditionError
 from harness.target.logs import NodeFiles, QuickEnds, Rots, Segments
 from harness.target.target import Target
-
-
-def why_lacking(target: Target, ability: Ability) -> str:
-    """Return why a target's logs cannot have it done to them, "" if they can, or if it is not about logs."""
-    if ability is Ability.BIT_ROT and not isinstance(target.logs, Rots):
-        return f"target {target.name}: its logs have no byte to flip"
-    if ability is Ability.SEGMENTS and not isinstance(target.logs, Segments):
-        return f"target {target.name}: its logs have no segments"
-    return ""
 
 
 class NodeLogs:

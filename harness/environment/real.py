@@ -10,7 +10,7 @@ from harness.ability import OF_TARGETS, Ability
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
 from harness.environment.needs import needs_of, own_services
-from harness.environment.node_logs import why_lacking
+from harness.environment.of_target import why_lacking
 from harness.environment.services import start_shared
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost

@@ -32,6 +32,7 @@ EVERYWHERE: Final = frozenset(
         Ability.SERVICE_ENSEMBLE,
         Ability.CLIENT_PROCESSES,
         Ability.CLIENT_LINKS,
+        Ability.METADATA_LINKS,
         Ability.SEGMENTS,
     }
 )

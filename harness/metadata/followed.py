@@ -15,14 +15,16 @@ class Followed(Shown):
     The metadata that an iterator shows, in a thread of its own.
 
     Args:
-        looks: yields all that there is: once at the beginning, within METADATA_LOOK_S_MAX, and after each change.
-            It lasts until `end` is called.
+        looks: yields all that there is: once at the beginning, within METADATA_LOOK_S_MAX, and after each change. It
+            lasts as long as the run. It may yield None while there is no change; then it need not be ended.
         end: lets a `looks` that waits for a change end.
     """
 
     exact = True
 
-    def __init__(self, run: TargetRun, looks: Iterable[Look], end: Callable[[], None]) -> None:
+    def __init__(
+        self, run: TargetRun, looks: Iterable[Look | None], end: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(run, self._follow, end)
         self._looks = looks
         self.start()
@@ -32,6 +34,8 @@ class Followed(Shown):
         for look in self._looks:
             if self._closed or self._problem:
                 return
+            if look is None:
+                continue
             if time.monotonic() - second >= 1:
                 second, count = time.monotonic(), 0
             count += 1

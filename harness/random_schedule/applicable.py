@@ -42,7 +42,7 @@ def why_not(
     match act:
         case Inject(name, nodes, place):
             fault = faults[name]
-            if fault.needs is not None and (reason := cluster.lacks(fault.needs)):
+            if reason := next(filter(None, map(cluster.lacks, fault.needs)), ""):
                 return reason
             if out := _why_unheard(fault, cluster):
                 return out
@@ -93,7 +93,7 @@ def _why_unheard(fault: Fault, cluster: Cluster) -> str:
         fault.effect in _ASKING
         or moves(fault)
         or bool(fault.heals & _REGISTERING)
-        or fault.needs is Ability.SERVICE_ENSEMBLE
+        or Ability.SERVICE_ENSEMBLE in fault.needs
     )
     return "the metadata answer nobody" if needs else ""
 
@@ -154,6 +154,8 @@ def _why_no_election(cluster: Cluster) -> str:
     It does so by a reassignment of the replicas, all of which must be in the ISR: those that it has, or those that
     it is to have while another reassignment is in progress.
     """
+    if cluster.lacks(Ability.CONTROLLER):
+        return ""  # it elects in another way
     controller = cluster.metadata.controller()
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
         return f"controller {controller} is not at work"
@@ -183,7 +185,7 @@ def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
     """Return why a fault is not applicable to a node now, by its effect or the effects that it heals."""
     if fault.by_itself and (reason := _runs(cluster, name)):
         return reason
-    if fault.needs is not None and (reason := cluster.host.unfit(name, fault.needs)):
+    for reason in filter(None, (cluster.host.unfit(name, need) for need in fault.needs)):
         return reason
     if fault.why_not is not None and (reason := fault.why_not(cluster, name)):
         return reason

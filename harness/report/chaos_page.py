@@ -107,7 +107,7 @@ def plot(run: LongRun, minutes: Sequence[Minute]) -> Markup:
     """Draw a bar for each minute, as high as its share of available seconds, and a lane for each fault."""
     kinds = sorted({name for name, _, _ in run.spans})
     end_s = max(
-        [run.seconds, *(last / 1e9 for _, _, last in run.spans), *(60.0 * (m.number + 1) for m in minutes)]
+        [1.0, run.seconds, *(last / 1e9 for _, _, last in run.spans), *(60.0 * (m.number + 1) for m in minutes)]
     )
     scale = _WIDTH_PX / end_s
     base = _TOP_PX + _BARS_PX

@@ -181,7 +181,7 @@ class Play:
         cluster.await_(cluster.churned.works, cluster.churned.lacking)
         if self.scenario.clients:
             nodes = {name: cluster.address_of(name) for name in cluster.ids}
-            crashes = any(self.faults[name].needs is Ability.CLIENT_PROCESSES for name in self.scenario.faults)
+            crashes = any(Ability.CLIENT_PROCESSES in self.faults[name].needs for name in self.scenario.faults)
             clients = self.scenario.clients.killable() if crashes else self.scenario.clients
             self._workload = self.client.begin_workload(clients, self.draw.seed, nodes=nodes)
             cluster.workload = self._workload

@@ -125,4 +125,4 @@ def possible(
 
 
 def _why_not(fault: Fault | None, environment: Environment) -> str:
-    return environment.lacks(fault.needs) if fault is not None and fault.needs is not None else ""
+    return next(filter(None, map(environment.lacks, fault.needs)), "") if fault is not None else ""

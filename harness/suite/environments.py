@@ -38,8 +38,7 @@ def require_abilities(environment: Environment, faults: Mapping[str, Fault], nam
         UsageError: its machines cannot do what one of them needs; the text says why.
     """
     for name in names:
-        needs = faults[name].needs if name in faults else None
-        if needs is not None and (reason := environment.lacks(needs)):
+        for reason in filter(None, map(environment.lacks, faults[name].needs if name in faults else ())):
             raise UsageError(f"fault {name}: {reason}")
 
 

@@ -184,6 +184,10 @@ class TargetClients(Protocol):
     def creates(self) -> bool:
         """Whether they make topics, of any partitions; else the system has one partition from the start."""
 
+    @property
+    def killable(self) -> bool:
+        """Whether a client may have a process of its own, which can be killed."""
+
     def unsendable(self, acks: int, codec: str) -> str:
         """Return what of this the run's client cannot say when it sends, "" if it can say all."""
 

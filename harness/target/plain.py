@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar, Final
 
 from harness.ability import Ability
@@ -18,7 +18,7 @@ from harness.registry import pick
 from harness.target.clients import TargetClients
 from harness.target.logs import Logs
 from harness.target.metadata import Metadata, TargetRun
-from harness.target.operator import Operator
+from harness.target.operator import Operator, requests_of
 from harness.target.services import Service
 from harness.target.target import NodeSpec, Printed
 from harness.target.traits import Traits
@@ -28,13 +28,28 @@ from harness.target.words import Lacks, Means
 _TO: Final = "to"
 
 
+class PlainOperator(Operator):
+    """
+    An operator, who has a method for each request that the system knows.
+
+    Attributes:
+        run: the run whose cluster is asked.
+    """
+
+    def __init__(self, run: TargetRun) -> None:
+        self.run = run
+
+
 class PlainTarget(ABC):
     """
     A target; see harness/target/target.py for every call.
 
     Attributes:
         versions: version's name -> its rules as text, from the oldest to the newest.
-        place: the one partition that the system has; its lines are about it.
+        asked: the operator, whose methods are what can be asked for.
+        shows: what the metadata show, of members and a controller.
+        always: what is true of every version.
+        place: the partition that the nodes' lines are about, the one that the system has.
         patterns: what a line that a node prints means -> a regular expression that is searched in the line, with a
             group `to` for an offset.
     """
@@ -45,12 +60,20 @@ class PlainTarget(ABC):
     logs: ClassVar[Logs]
     wire: ClassVar[Wire | None] = None
     words: ClassVar[Mapping[str, Means | Lacks]] = {}
-    abilities: ClassVar[frozenset[Ability]] = frozenset()
+    asked: ClassVar[type[PlainOperator]] = PlainOperator
+    shows: ClassVar[Collection[Ability]] = ()
     downloads = None
+    clocks = None
     services: ClassVar[Sequence[Service]] = ()
     faults: ClassVar[Mapping[str, object]] = {}
     patterns: ClassVar[Mapping[str, str]] = {}
+    always: ClassVar[Traits] = Traits()
     place: ClassVar[tuple[str, int]] = ("log", 0)
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What can be asked for, and what the metadata show."""
+        return requests_of(self.asked) | {*self.shows}
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return the versions with their rules."""
@@ -67,9 +90,9 @@ class PlainTarget(ABC):
         return rules
 
     def traits(self, protocol: str, changes: Sequence[str]) -> Traits:
-        """Return what is true of a system that says nothing of itself."""
+        """Return what is true of every version."""
         del protocol, changes
-        return Traits()
+        return self.always
 
     def require(self, rules: Mapping[str, str]) -> None:
         """Do nothing: this machine has what it needs."""
@@ -83,9 +106,9 @@ class PlainTarget(ABC):
         """Open the metadata of a run."""
 
     def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
-        """Return an operator who can be asked for nothing."""
-        del run, metadata
-        return Operator()
+        """Return the operator of a run."""
+        del metadata
+        return self.asked(run)
 
     def printed(self, line: str) -> Printed | None:
         """Return what the first pattern that the line has means."""
@@ -94,9 +117,4 @@ class PlainTarget(ABC):
                 to = found[_TO] if _TO in found.re.groupindex else None
                 topic, partition = self.place
                 return Printed(what=what, topic=topic, partition=partition, to=None if to is None else int(to))
-        return None
-
-    def clocks(self, line: str) -> tuple[int, int] | None:
-        """Return None: its nodes print no clocks."""
-        del line
         return None

@@ -84,7 +84,6 @@ class Target(Protocol):
     Attributes:
         wire: how its connections are read; None: they are not, and no rule can name a message of it.
         words: what stands for each word of harness/target/words.py, or why nothing does.
-        abilities: what an operator can ask of it, and what its metadata show, of harness.ability.OF_TARGETS.
     """
 
     name: str
@@ -99,7 +98,9 @@ class Target(Protocol):
     def logs(self) -> Logs:
         """What reads the logs of its nodes."""
 
-    abilities: frozenset[Ability]
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What an operator can ask of it, and what its metadata show, of harness.ability.OF_TARGETS."""
 
     @property
     def downloads(self) -> Callable[[str], Sequence[Download]] | None:
@@ -142,11 +143,12 @@ class Target(Protocol):
     def printed(self, line: str) -> Printed | None:
         """Return the meaning of a line that a node printed, None for none; used if nodes emit no events."""
 
-    def clocks(self, line: str) -> tuple[int, int] | None:
+    @property
+    def clocks(self) -> Callable[[str], tuple[int, int] | None] | None:
         """
-        Return what a line that a node printed at a SIGQUIT says of its clocks; None for any other line.
+        What reads what a line that a node printed at a SIGQUIT says of its clocks; None: its nodes print none.
 
-        Returns:
-            The wall clock, in nanoseconds since 1970, and the monotonic clock, in nanoseconds since any moment of
-            the process's life or before; both read by the node's own process at the same moment.
+        It returns None for any other line. Else it returns the wall clock, in nanoseconds since 1970, and the
+        monotonic clock, in nanoseconds since any moment of the process's life or before; both read by the node's own
+        process at the same moment.
         """

@@ -161,7 +161,7 @@ def test_losses_of_kip101_show_under_the_old_protocol_and_every_fault_bites(
         "clock-right",
         "pass-packets",
     }
-    assert {name for name, fault in NEMESES.items() if fault.needs is None} - left <= bitten
+    assert {name for name, fault in NEMESES.items() if not fault.needs} - left <= bitten
     assert "zookeeper-outage" in bitten
     assert [True] * 3 == [is_clean(each) for each in machines]
 

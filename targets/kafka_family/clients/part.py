@@ -40,6 +40,7 @@ class KafkaClients:
     has_batches: Callable[[Mapping[str, str]], bool] = always
     names: Sequence[str] = tuple(CLIENTS)
     creates: ClassVar[bool] = True
+    killable: ClassVar[bool] = True
 
     def unsendable(self, acks: int, codec: str) -> str:
         """Return "": every acks and codec is Kafka's."""

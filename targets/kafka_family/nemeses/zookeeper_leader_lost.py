@@ -37,6 +37,6 @@ FAULT = Fault(
     effect=Effect.METADATA_WEAK,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=Ability.SERVICE_ENSEMBLE,
+    needs=(Ability.SERVICE_ENSEMBLE,),
     everywhere=True,
 )

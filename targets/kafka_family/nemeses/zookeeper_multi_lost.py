@@ -53,5 +53,5 @@ FAULT = Fault(
     effect=Effect.ANSWER_LOST,
     band=Band.MARK,
     weight=0.0,
-    needs=Ability.ELECT,
+    needs=(Ability.ELECT,),
 )

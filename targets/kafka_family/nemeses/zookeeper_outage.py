@@ -35,6 +35,6 @@ FAULT = Fault(
     effect=Effect.METADATA_LOST,
     band=Band.IMPAIRED,
     weight=0.0,
-    needs=Ability.OWN_SERVICES,
+    needs=(Ability.OWN_SERVICES,),
     everywhere=True,
 )

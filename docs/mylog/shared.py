@@ -1,7 +1,6 @@
 """
-What is true of a cluster of mylog, in a file that only grows, one line for a change, so that nobody ever holds a lock.
-
-A change has the number after that of the one before it. If another one was first, it has no effect, and is made again.
+What is true of a cluster of mylog: a file that only grows, a line for a change, so that nobody ever holds a lock.
+Of two changes with one number the first has an effect; the other is made again.
 """
 
 import json
@@ -30,20 +29,20 @@ def change(file, alter, *words):
             return now
 
 
+def lead(now, name):
+    return {"leader": name, "epoch": now["epoch"] + 1} if name in now["in_sync"] else {}
+
+
 def leave(now, name):
-    """End a membership; the next one in sync leads. The last ones in sync stay so: they have all that was acknowledged."""
+    """End a membership; the next one in sync leads. The last ones in sync stay so: they have what is committed."""
     members = {each: number for each, number in now["members"].items() if each != name}
     left = [each for each in now["in_sync"] if each in members]
     found = {"members": members, "in_sync": left or now["in_sync"]}
-    return found | (elected(now, left[0] if left else None) if now["leader"] == name else {})
-
-
-def elected(now, name):
-    return {"leader": name, "epoch": now["epoch"] + 1}
+    return found | ({"leader": [*left, None][0], "epoch": now["epoch"] + 1} if now["leader"] == name else {})
 
 
 def ask(address, question, patience_s):
-    """Return what a node answers to a question; each has a connection of its own, and is one line."""
+    """Return what a node answers. Question and answer are a line of JSON each, on a connection of their own."""
     with socket.create_connection(address, patience_s) as connection, connection.makefile("rwb", 0) as lines:
         lines.write(json.dumps(question).encode() + b"\n")
         return json.loads(lines.readline())
