@@ -24,9 +24,9 @@ class Ability(StrEnum):
     OWN_SERVICES: start services for one run alone. SERVICE_ENSEMBLE: start several processes of one, of which one
     leads.
     CLIENT_PROCESSES: let a workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers
-    through links that can be cut. METADATA_LINKS: let nodes reach the metadata so. PACKETS_DROPPED: have the kernel drop the packets of a node's listeners.
-    PACKETS_THROTTLED: have it pass what is sent to a node at a low rate. PACKETS_LOSSY: have it delay that
-    and lose some of it.
+    through links that can be cut. METADATA_LINKS: let nodes reach the metadata so. PACKETS_DROPPED: have the
+    kernel drop the packets of a node's listeners. PACKETS_THROTTLED: have it pass what is sent to a node at a low
+    rate. PACKETS_LOSSY: have it delay that and lose some of it.
 
     Of the system: ELECT: have a node that is in sync lead. MOVE: move a partition to other nodes. REMOVE: take
     partitions out of a topic. EXPIRE: end a node's membership. DEPOSE: take its office from the controller.

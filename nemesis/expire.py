@@ -19,7 +19,9 @@ def inject(cluster: Cluster, name: str) -> str:
     before = cluster.metadata.incarnation(name)
     seen = cluster.operator.expire(name)
     if before:
-        cluster.await_(lambda: cluster.metadata.incarnation(name) != before, lambda: f"an end of {_of(name, before)}")
+        cluster.await_(
+            lambda: cluster.metadata.incarnation(name) != before, lambda: f"the end of {_of(name, before)}"
+        )
     return seen
 
 
@@ -35,7 +37,7 @@ def watch(cluster: Cluster, name: str) -> Callable[[], str]:
 
 
 def _of(name: str, incarnation: int) -> str:
-    return f"{name}'s membership, incarnation 0x{incarnation:x},"
+    return f"{name}'s membership of incarnation 0x{incarnation:x}"
 
 
 FAULT = Fault(

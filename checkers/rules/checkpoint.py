@@ -68,7 +68,7 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     file = traits(ops).epochs_file
     for log in final_logs(ops).values():
         if log.snapshot.epochs is None and (not file or rotten(ops, log.node, file) is not None):
-            continue  # the system keeps no such file, or a fault has changed a byte of it, so that it cannot be read
+            continue  # there is no such file, or a fault has changed a byte of it, so that it cannot be read
         rules = rules_of(ops, log.node, log.index)
         has_epochs = rules.get("epochs") not in _OFF
         if upgraded and not has_epochs:

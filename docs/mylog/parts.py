@@ -2,8 +2,8 @@
 
 import json
 
-from harness.logs.lines import LineLogs
 from harness.target.log_client import AtNode, Found, Refused
+from harness.target.plain_logs import PlainLogs
 from harness.target.plain_wire import PlainWire
 from harness.target.wire import Word
 
@@ -17,7 +17,7 @@ class Wire(PlainWire):
         return Word.FETCH, [("log", 0, json.loads(question)["copy"])]
 
 
-class Logs(LineLogs):
+class Logs(PlainLogs):
     def record(self, line):
         epoch, value = line.split(b" ", 1)
         return int(epoch), value

@@ -32,7 +32,7 @@ _HAS: Final[Mapping[Ability, tuple[Callable[[Target], bool], str]]] = {
     Ability.SEGMENTS: (lambda target: isinstance(target.logs, Segments), "its logs have no segments"),
     Ability.CLIENT_LINKS: (_links(Between.CLIENTS), "its wire has no links from clients"),
     Ability.METADATA_LINKS: (_links(Between.METADATA), "its wire has no links to the metadata"),
-    Ability.CLIENT_PROCESSES: (lambda target: target.clients.killable, "its clients have no processes of their own"),
+    Ability.CLIENT_PROCESSES: (lambda target: target.clients.killable, "no client of it has a process of its own"),
     Ability.WALL_CLOCK: (_shows_clocks, "its nodes print no clocks"),
     Ability.CLOCKS: (_shows_clocks, "its nodes print no clocks"),
 }

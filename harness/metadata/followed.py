@@ -15,8 +15,8 @@ class Followed(Shown):
     The metadata that an iterator shows, in a thread of its own.
 
     Args:
-        looks: yields all that there is: once at the beginning, within METADATA_LOOK_S_MAX, and after each change. It
-            lasts as long as the run. It may yield None while there is no change; then it need not be ended.
+        looks: yields all that there is: once at the beginning, within METADATA_LOOK_S_MAX, and after each change.
+            It lasts as long as the run. If it yields None now and then while there is no change, it needs no end.
         end: lets a `looks` that waits for a change end.
     """
 

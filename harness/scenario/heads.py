@@ -40,7 +40,7 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     Return the replicas in order of assignment, and all nodes with the controller first and `others` last.
 
-    Where no controller is named the first replica is first: a system may have none, and any node may hold the office.
+    Where no controller is named the first replica is first: the system may have none.
 
     Raises:
         UsageError: the text is malformed, or names no replicas.

@@ -85,7 +85,8 @@ class PlainTarget(ABC):
         for change in changes:
             name, equals, value = change.partition("=")
             if not equals or name not in rules:
-                raise UsageError(f"rule {change!r}; expected NAME=VALUE with a name of {', '.join(rules) or 'none'}")
+                known = ", ".join(rules) or "none"
+                raise UsageError(f"rule {change!r}; expected NAME=VALUE with a name of {known}")
             rules[name] = value
         return rules
 
@@ -95,7 +96,8 @@ class PlainTarget(ABC):
         return self.always
 
     def require(self, rules: Mapping[str, str]) -> None:
-        """Do nothing: this machine has what it needs."""
+        """Lack nothing: this machine has what it needs."""
+        del rules
 
     @abstractmethod
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:

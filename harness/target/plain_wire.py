@@ -45,12 +45,12 @@ class PlainWire:
     links: Sequence[LinkKind] = _LINKS
 
     def size(self, buffer: bytes, offset: int) -> int:
-        """Return how many bytes the message at the offset has, or 0 if it takes more to know: here it is a line."""
+        """Return how many bytes the message at the offset has, 0 if it takes more to know: here it is a line."""
         return max(0, buffer.find(b"\n", offset) + 1 - offset)
 
     @abstractmethod
     def asks(self, question: bytes) -> tuple[str, Sequence[Asked]]:
-        """Return the word, or the own name, of a question; and (topic, partition, offset) of all that it asks for."""
+        """Return the word, or own name, of a question; and (topic, partition, offset) of all that it asks for."""
 
     def stands(self, rules: Mapping[str, str]) -> Mapping[Word, Stands]:
         """Return what stands for each word; a restarted follower asks as any other, by a fetch."""

@@ -69,7 +69,7 @@ class NodeSpec:
 
 
 def traits_under(target: Target, protocol: str, changes: Sequence[str]) -> Traits:
-    """Return what is true of a target under a protocol with changes, with what its metadata show by `abilities`."""
+    """Return what is true of a target under a protocol with changes, what its metadata show included."""
     return replace(
         target.traits(protocol, changes),
         names_controller=Ability.CONTROLLER in target.abilities,
@@ -149,6 +149,6 @@ class Target(Protocol):
         What reads what a line that a node printed at a SIGQUIT says of its clocks; None: its nodes print none.
 
         It returns None for any other line. Else it returns the wall clock, in nanoseconds since 1970, and the
-        monotonic clock, in nanoseconds since any moment of the process's life or before; both read by the node's own
-        process at the same moment.
+        monotonic clock, in nanoseconds since any moment of the process's life or before; both read by the node's
+        own process at the same moment.
         """

@@ -13,7 +13,7 @@ from harness.logs.stream import Reading, RecordsReading, Unread
 from harness.target.logs import NodeFiles
 
 
-class LineLogs:
+class PlainLogs:
     """
     The logs; see harness/target/logs.py for every call. A last line without an end was not written whole.
 
