@@ -147,7 +147,7 @@ def _line(text: str, place: int) -> int:
 def orphans(tree: Tree) -> list[str]:
     """Find modules that nothing imports or names and that are no script."""
     used: set[str] = set()
-    for path, module in modules(tree, *PACKAGES):
+    for path, module in modules(tree, *PACKAGES, "docs"):  # where the example of a target is
         used |= {name for name in _uses(module) if name != _module_name(path)}
     used |= set(re.findall(r'"([a-z_.]+):\w+"', tree.get("pyproject.toml", "")))
     return [

@@ -164,6 +164,7 @@ def draw_chaos(
         sources=("chance",),
         replicas=REPLICAS,
         nodes=nodes,
+        names_controller=controller,
         records=tuple(Count(name=name, low=1, high=1) for name in (FIRST_RECORDS, *FINAL_RECORDS)),
         steps=tuple(Step(line=line, act=act) for line, act in enumerate(steps, start=first)),
         expectations={},

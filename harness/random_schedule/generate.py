@@ -183,6 +183,7 @@ class _Drawing:
             sources=("chance",),
             replicas=self._replicas,
             nodes=self._nodes,
+            names_controller=profile.controller,
             records=(*self._records, *(_count(name, 1) for name in FINAL_RECORDS)),
             steps=tuple(Step(line=line, act=act) for line, act in enumerate(steps, start=first)),
             expectations={},

@@ -142,7 +142,7 @@ class Scenario:
 
     Attributes:
         replicas: in the order of assignment; the first one leads.
-        nodes: all nodes in the order of starting. The first one is to be controller, if the system has one.
+        nodes: all nodes in the order of starting; the first is to be controller, if `names_controller`.
         expectations: variant's text -> the outcome that is expected under it.
         topic, partition: the one that its steps are about, unless they name another.
         further: the other partitions of the cluster, each with its replicas; the first of them leads.
@@ -164,6 +164,7 @@ class Scenario:
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     clients: Clients = NO_CLIENTS
     services: Mapping[str, int] = field(default_factory=dict)
+    names_controller: bool = True
 
     @property
     def service_words(self) -> tuple[str, ...]:
@@ -264,7 +265,7 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
     """
     lines = list(lines_of(text, where))
     heads = _heads(lines, where)
-    replicas, nodes = nodes_of(*heads["nodes"][0])
+    replicas, nodes, names_controller = nodes_of(*heads["nodes"][0])
     records = tuple(counts_of(heads["records"]))
     settings = settings_of(heads.get("settings", ()), replicas, [count.name for count in records])
     further, clients = further_of(heads, nodes, Place(TOPIC, PARTITION))
@@ -288,6 +289,7 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
         sources=tuple(source for _, source in heads["source"]),
         replicas=replicas,
         nodes=nodes,
+        names_controller=names_controller,
         records=records,
         steps=steps,
         expectations={variant: outcome for variant, (_, outcome) in expectations.items()},

@@ -36,11 +36,11 @@ class Count:
     base: str = ""
 
 
-def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
     """
-    Return the replicas in order of assignment, and all nodes with the controller first and `others` last.
+    Return the replicas in order of assignment; all nodes, `others` last; and whether a controller is named.
 
-    Where no controller is named the first replica is first: the system may have none.
+    The controller is the first of all nodes. The first replica is where none is named: the system may have none.
 
     Raises:
         UsageError: the text is malformed, or names no replicas.
@@ -68,7 +68,7 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raise UsageError(f"{where}: nodes {text!r}; expected replicas, and a controller if the system has one")
     if len(set(replicas)) < len(replicas):
         raise UsageError(f"{where}: nodes {text!r}: a replica twice; expected each once")
-    controller = controller or replicas[:1]
+    named, controller = bool(controller), controller or replicas[:1]
     if len({*replicas, *controller, *more}) < len({*replicas, *controller}) + len(more):
         raise UsageError(f"{where}: nodes {text!r}: others that are there already; expected each once")
     others = (*(name for name in replicas if name not in controller), *more)
@@ -76,7 +76,7 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         raise UsageError(
             f"{where}: nodes: {len(controller + others)} of them; expected at most {limits.SCENARIO_NODES_MAX}"
         )
-    return replicas, controller + others
+    return replicas, controller + others, named
 
 
 def settings_of(heads: Sequence[tuple[str, str]], replicas: Sequence[str], groups: Sequence[str]) -> Settings:

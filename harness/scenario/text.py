@@ -41,8 +41,7 @@ def text_of(scenario: Scenario) -> str:
 
 
 def _controller(scenario: Scenario) -> str:
-    first = scenario.nodes[0]
-    return "" if first == scenario.replicas[0] else f", {first} controller"
+    return f", {scenario.nodes[0]} controller" if scenario.names_controller else ""
 
 
 def _others(scenario: Scenario) -> str:

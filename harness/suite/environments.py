@@ -38,8 +38,9 @@ def require_abilities(environment: Environment, faults: Mapping[str, Fault], nam
         UsageError: its machines cannot do what one of them needs; the text says why.
     """
     for name in names:
-        for reason in filter(None, map(environment.lacks, faults[name].needs if name in faults else ())):
-            raise UsageError(f"fault {name}: {reason}")
+        for need in faults[name].needs if name in faults else ():
+            if reason := environment.lacks(need):
+                raise UsageError(f"fault {name}: {reason}")
 
 
 def require_clients(specs: Iterable[RunSpec]) -> None:

@@ -130,16 +130,16 @@ def test_changes_are_recorded_once_from_the_watch_on_beginning_with_what_is_ther
     assert [] == room.events
     metadata.watch([PLACE])
     state = MetadataState(topic="log", partition=0, leader="A", epoch=1, isr=("A", "B"), version=0)
-    expected: list[Event] = [state, ControllerNamed(node="C"), MembersNow(nodes=("A", "B"))]
+    expected: list[Event] = [MembersNow(nodes=("A", "B")), ControllerNamed(node="C"), state]
     assert expected == room.events
     seen.set(Look(states={PLACE: replace(LED, leader=None)}, members={"B": 6}, assigned={PLACE: ("B", "C")}))
     for _ in range(3):
         assert 0 == metadata.incarnation("A")
     expected += [
+        MembersNow(nodes=("B",)),
+        ControllerNamed(node=None),
         replace(state, leader=None, version=1),
         Assigned(topic="log", partition=0, replicas=("B", "C")),
-        ControllerNamed(node=None),
-        MembersNow(nodes=("B",)),
     ]
     assert expected == room.events
 

@@ -34,6 +34,8 @@ OTHER = Traits(
     dense=False,
     first_offset=1,
     seen=Seen.POLLED,
+    names_controller=False,
+    shows_members=False,
     election_s=2.5,
     catch_up_s=60.0,
 )
