@@ -13,7 +13,7 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 from shared import NOTHING, ask, change, leave, read
 
-GONE_S, TICK_S, WAIT_S, CHANGED = 2.0, 0.1, 3.0, threading.Condition()
+GONE_S, TICK_S, WAIT_S, CHANGED = 5.0, 0.1, 3.0, threading.Condition()
 CONFIG = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
 ME, TRUTH, EARLY = CONFIG["name"], Path(CONFIG["truth"]), CONFIG["early"]
 

@@ -34,6 +34,7 @@ from harness.logs.names import PATH_CHARACTERS_MAX, shown
 from harness.logs.stream import Open
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
 from harness.report.console import console as make_console
+from harness.suite.options import configure_targets
 from harness.target.found import target as target_of
 from harness.target.logs import NodeFiles, ReplicaFolders
 from harness.target.target import Target
@@ -69,6 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"the system that wrote the logs; default {DEFAULT_TARGET}, whose logs are as Apache Kafka's",
     )
+    configure_targets(parser)
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/lineage.md"
     )

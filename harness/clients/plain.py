@@ -25,7 +25,7 @@ from harness.cleanup.process import until
 from harness.clients.clock import left
 from harness.clients.in_thread import InThread
 from harness.clients.library import LibraryConsumer, LibraryProducer, text_of
-from harness.clients.plain_nodes import PATIENCE_S, PlainNodes
+from harness.clients.plain_nodes import PATIENCE_OF_STEP_S, PATIENCE_S, PlainNodes
 from harness.clients.plain_work import PlainReader, PlainSender, impossible_of, produced, unsendable
 from harness.clients.threads import Threads, Work
 from harness.events import DeleteRecords, Produce, Read
@@ -101,7 +101,7 @@ class PlainClient:
             )
         process, place, offsets = self._process(), Place(topic, partition), list[int]()
         deadline = time.monotonic() + (limits.CLIENT_OPERATION_S_MAX if timeout_s is None else timeout_s)
-        with closing(PlainNodes(self.make, (lambda: [via]) if via else self.bootstrap)) as nodes:
+        with closing(self._asked(via)) as nodes:
             for value in values:
                 asked = Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
                 self.history.record(process, OpType.INVOKE, asked)
@@ -155,7 +155,7 @@ class PlainClient:
         saw, whole = ["no node was asked"], list[list[tuple[int, str]]]()
 
         def came() -> bool:
-            with closing(PlainNodes(self.make, (lambda: [via]) if via else self.bootstrap)) as nodes:
+            with closing(self._asked(via)) as nodes:
                 try:
                     whole.append(_read_on(nodes, place))
                 except Exception as error:  # it has no effect, whatever it was: another node may answer
@@ -198,8 +198,11 @@ class PlainClient:
         raise UsageError(f"setting {setting}={to} of {topic}: the target's client has no such call")
 
     def _once(self, place: Place, question: Callable[[LogClient], T]) -> T:
-        with closing(PlainNodes(self.make, self.bootstrap)) as nodes:
+        with closing(self._asked()) as nodes:
             return nodes.ask(place, limits.CLIENT_OPERATION_S_MAX, question)
+
+    def _asked(self, via: str = "") -> PlainNodes:
+        return PlainNodes(self.make, (lambda: [via]) if via else self.bootstrap, PATIENCE_OF_STEP_S)
 
     def _can(self, ability: type[object], place: Place) -> bool:
         return isinstance(self.make("", place, PATIENCE_S), ability)

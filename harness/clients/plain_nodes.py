@@ -17,8 +17,9 @@ from harness.workload.plan import Place
 
 T = TypeVar("T")
 
-# How long one node may take; it may be paused.
+# How long one node may take; it may be paused. Whoever waits for one answer alone can wait longer.
 PATIENCE_S: Final = 1.0
+PATIENCE_OF_STEP_S: Final = 4.0
 # After this a client that does not return is left behind, and what it was asked is unknown.
 HANGS_S: Final = 5.0
 
@@ -29,10 +30,14 @@ class PlainNodes:
 
     Args:
         addresses: returns "host:port" of the nodes to ask; called again for each round.
+        patience_s: how long one node may take, less than HANGS_S.
     """
 
-    def __init__(self, make: MakeLogClient, addresses: Callable[[], Sequence[str]]) -> None:
+    def __init__(
+        self, make: MakeLogClient, addresses: Callable[[], Sequence[str]], patience_s: float = PATIENCE_S
+    ) -> None:
         self._make = make
+        self._patience_s = patience_s
         self._addresses = addresses
         self._open: dict[tuple[str, Place], LogClient] = {}
         self._last: dict[Place, str] = {}
@@ -68,7 +73,7 @@ class PlainNodes:
         """Ask one node; a client that fails in any way but by a refusal is not used again."""
         client = self._open.get((address, place))
         if client is None:
-            client = self._open[address, place] = self._make(address, place, PATIENCE_S)
+            client = self._open[address, place] = self._make(address, place, self._patience_s)
         try:
             return bounded(partial(question, client), address)
         except Refused:
@@ -100,6 +105,6 @@ def bounded(call: Callable[[], T], address: str) -> T:
     if not under_way.ends(HANGS_S):
         raise TimeoutError(
             f"{address}: the target's client has not returned for {HANGS_S:g} s; expected an answer or an error "
-            f"within its patience_s, {PATIENCE_S:g}"
+            "within its patience_s"
         )
     return under_way.result()

@@ -307,7 +307,7 @@ def open_machines(
         run = TargetRun(
             target=target.name,
             ids=spec.draw.ids,
-            folder=folder,
+            folder=folder.absolute(),
             record=partial(history.record, "metadata", OpType.INFO),
             give_up=history.give_up,
             services=tuple(held),
@@ -337,7 +337,7 @@ def open_machines(
                 advertised_internal=between[name].advertised,
                 peers=between[name].peers,
                 services=links,
-                folder=folder,
+                folder=folder.absolute(),
                 collector=collector.address,
                 settings=spec.scenario.settings,
                 secret=collector.secret_of(name),

@@ -29,7 +29,7 @@ class TargetRun:
     Attributes:
         target: the target's name.
         ids: node's name -> its number, in the order of starting.
-        folder: the run's own; its name together with its parent's is unique among all open runs.
+        folder: the run's own, an absolute path; its name together with its parent's is unique among all open runs.
         services: the addresses of the target's services, past the links under test.
         record: writes an event to the history; raises HistoryError if it cannot be written any more.
         give_up: notes that an observation was lost: the run is unknown then, and says why.

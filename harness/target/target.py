@@ -48,7 +48,7 @@ class NodeSpec:
         peers: where it reaches each other node, if the target's links have an address for each pair of nodes;
             else it is told by the others' `advertised_internal`.
         services: where it reaches each process of the service that holds the metadata, through the fabric.
-        folder: the run's own; its name together with its parent's is unique among all open runs.
+        folder: the run's own, an absolute path; its name together with its parent's is unique among all open runs.
         collector: where the node sends its events.
         secret: what the node shows to the collector; other users must not see it.
         settings: the scenario's settings, which the target translates into its own configuration.

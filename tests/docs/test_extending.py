@@ -42,7 +42,7 @@ from tests.faults import NEMESES
 
 KNOWN: Final = Variants(protocols=TARGET.protocols(), change=TARGET.rules)
 PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-SCENARIO, FAULT_FILE, RULE_FILE, _, CLIENT_FILE, METADATA_FILE = re.findall(
+SCENARIO, FAULT_FILE, RULE_FILE, _, _, _, CLIENT_FILE, METADATA_FILE = re.findall(
     r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL
 )
 
