@@ -17,12 +17,12 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import PROTOCOLS
-from targets.simulator.clock import NS_PER_MS, Clock
-from targets.simulator.links import SimLinks
-from targets.simulator.network import Latency, Network
-from targets.simulator.pipe import ANSWERS, REQUESTS, Frame, Pipe
-from targets.simulator.versions import questions_version
-from targets.simulator.witness import Witness
+from targets.simulator.broker.versions import questions_version
+from targets.simulator.broker.witness import Witness
+from targets.simulator.engine.clock import NS_PER_MS, Clock
+from targets.simulator.engine.links import SimLinks
+from targets.simulator.engine.network import Latency, Network
+from targets.simulator.engine.pipe import ANSWERS, REQUESTS, Frame, Pipe
 from tests.events.as_recorded import into
 
 TP = TopicPartition("log", 0)

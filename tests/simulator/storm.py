@@ -13,9 +13,9 @@ from typing import Final
 from harness.fabric.core.rules import METADATA, Hold
 from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, ZkDone, broker_path
 from targets.broker_target.target import SETTINGS
-from targets.simulator.client import SimClient
-from targets.simulator.trace import Detail, Trace
-from targets.simulator.world import Randomness, World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import Randomness, World
+from targets.simulator.engine.trace import Detail, Trace
 
 IDS: Final = {"A": 1, "B": 2, "C": 3}
 APIS: Final = ("fetch", "epoch-question", "command", "*")

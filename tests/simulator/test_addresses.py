@@ -8,9 +8,9 @@ import pytest
 
 from targets.broker.core.messages import ErrorCode, FetchPartition, FetchRequest, FetchResponse
 from targets.broker.core.zookeeper import CONTROLLER, ZkCreate, ZkDelete, broker_path, encode_registration
-from targets.simulator.client import SimClient
-from targets.simulator.pipe import Frame, Pipe
-from targets.simulator.world import World, registration
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import World, registration
+from targets.simulator.engine.pipe import Frame, Pipe
 from tests.kept import keep
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, cluster, leads, settled
 

@@ -21,11 +21,11 @@ from targets.broker.core.zookeeper import (
     config_path,
     topic_path,
 )
-from targets.simulator.administrator import TOPICS, Administrator
-from targets.simulator.oracles import Oracles
-from targets.simulator.play_time import DEPOSE
-from targets.simulator.tree import ZkWrite
-from targets.simulator.world import World
+from targets.simulator.broker.operators.administrator import TOPICS, Administrator
+from targets.simulator.broker.oracles import Oracles
+from targets.simulator.broker.world import World
+from targets.simulator.engine.play_time import DEPOSE
+from targets.simulator.zookeeper.tree import ZkWrite
 from tests.kept import exhaustive, keep
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, Steps, cluster, leads, registered, settled
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.zookeeper import ZkCreate, config_path, decode_config, topic_path
-from targets.simulator.alterer import FILES, LIMITS, Alterer
-from targets.simulator.oracles.settings import wrong_settings
-from targets.simulator.play_time import OPERATOR
-from targets.simulator.world import World
+from targets.simulator.broker.operators.alterer import FILES, LIMITS, Alterer
+from targets.simulator.broker.oracles.settings import wrong_settings
+from targets.simulator.broker.world import World
+from targets.simulator.engine.play_time import OPERATOR
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import IDS, TOPIC, WAIT_S, Ops, cluster
 

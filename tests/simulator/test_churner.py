@@ -24,9 +24,9 @@ from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from targets import VIRTUAL_HOST as SIM
 from targets.broker.core.messages import TopicPartition
-from targets.simulator.client import SimClient
-from targets.simulator.generations import GenerationOracle
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles.generations import GenerationOracle
+from targets.simulator.broker.world import World
 from tests.faults import NEMESES
 from tests.kept import exhaustive
 from tests.simulator.worlds import IDS, boot
@@ -101,7 +101,7 @@ def test_op_of_a_churned_topic_that_cannot_be_read_makes_the_run_unknown() -> No
 def test_client_that_cannot_churn_says_so_before_anything_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimClient, "churns", False)
     started: list[str] = []
-    monkeypatch.setattr("targets.simulator.node.Node.boot", lambda node: started.append(node.name))
+    monkeypatch.setattr("targets.simulator.broker.node.Node.boot", lambda node: started.append(node.name))
     result, _ = play(1)
     assert (Verdict.UNKNOWN, []) == (result.verdict, started)
     assert "churner n1: not by this client; expected the client raw" in " ".join(result.sentences)

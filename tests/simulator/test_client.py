@@ -17,8 +17,8 @@ from targets.broker.core.zookeeper import (
     decode_state,
     leader_and_isr_path,
 )
-from targets.simulator.client import SimClient
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import World
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, boot, cluster, leads, state
 
 ABOUT = {"topic": TOPIC, "partition": 0, "name": "m1", "acks": -1, "codec": "none"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from targets.simulator.clock import Clock
+from targets.simulator.engine.clock import Clock
 
 
 def test_events_come_in_the_order_of_their_times_and_then_of_their_planning() -> None:

@@ -6,8 +6,8 @@ from random import Random
 
 from harness.workload.plan import Place
 from targets.broker.core.zookeeper import broker_path
-from targets.simulator.client import SimClient
-from targets.simulator.deleter import AIMED_SHARE, SHARE, Deleter
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.operators.deleter import AIMED_SHARE, SHARE, Deleter
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import TOPIC, TP, Ops, cluster
 

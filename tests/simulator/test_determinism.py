@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from targets.simulator.trace import Detail, Trace, first_difference
+from targets.simulator.engine.trace import Detail, Trace, first_difference
 from tests.simulator.storm import Storm
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,9 +12,9 @@ from harness.hosts.disks import WatermarkDisk
 from targets.broker.core.log_port import LeoAfterCut, Recovery
 from targets.broker.core.messages import TopicPartition
 from targets.broker.log import open_data_dir
-from targets.simulator.disk import SimDisk
-from targets.simulator.log import SimLog
-from targets.simulator.records import make_batch
+from targets.simulator.broker.storage.disk import SimDisk
+from targets.simulator.broker.storage.log import SimLog
+from targets.simulator.broker.storage.records import make_batch
 from tests.broker.log.batches import batch as real_batch
 from tests.hosts.test_disks import DeadVictim, nothing
 

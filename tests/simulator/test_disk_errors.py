@@ -10,9 +10,9 @@ import pytest
 from harness.cluster.disk_error import DiskError
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import Batch, TopicPartition
-from targets.simulator.disk import SimDisk
-from targets.simulator.log import SimLog
-from targets.simulator.records import make_batch, placed
+from targets.simulator.broker.storage.disk import SimDisk
+from targets.simulator.broker.storage.log import SimLog
+from targets.simulator.broker.storage.records import make_batch, placed
 
 TP = TopicPartition("log", 0)
 SEEDS = range(80)

@@ -22,8 +22,8 @@ from harness.target.settings import MessageFormat, Settings
 from harness.target.target import Target
 from targets import VIRTUAL_HOST as SIM
 from targets.broker_target.target import TARGET
-from targets.simulator import environment as module
-from targets.simulator.environment import SimEnvironment, make_environment
+from targets.simulator.broker import environment as module
+from targets.simulator.broker.environment import SimEnvironment, make_environment
 from tests.faults import NEMESES
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of

@@ -7,8 +7,8 @@ import pytest
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Together
 from targets.broker.core.zookeeper import CONTROLLER, leader_and_isr_path
-from targets.simulator.client import SimClient
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import World
 from tests.simulator.worlds import IDS, WAIT_S, boot
 
 PARTITIONS, SLICE = 300, 20

@@ -30,12 +30,12 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 from targets.broker_target.target import SETTINGS
-from targets.simulator.caller import Caller, Outcome
-from targets.simulator.client import SimClient
-from targets.simulator.clock import NS_PER_MS, NS_PER_S
-from targets.simulator.play_time import OPERATOR, depose_controller
-from targets.simulator.tree import ANY_VERSION
-from targets.simulator.world import World
+from targets.simulator.broker.clients.caller import Caller, Outcome
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import World
+from targets.simulator.engine.clock import NS_PER_MS, NS_PER_S
+from targets.simulator.engine.play_time import OPERATOR, depose_controller
+from targets.simulator.zookeeper.tree import ANY_VERSION
 from tests.kept import keep
 from tests.simulator.foreign import EDITS, NODES, Found
 from tests.simulator.worlds import IDS, TOPIC, WAIT_S, Ops, cluster, kill, leads, registered

@@ -11,7 +11,7 @@ import pytest
 from targets.broker.core.rules import PROTOCOLS, with_rule
 from targets.broker.core.state import Role
 from targets.broker_target.target import SETTINGS
-from targets.simulator.world import World
+from targets.simulator.broker.world import World
 from tests.simulator.worlds import IDS, TP, WAIT_S, cluster, state
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from targets.broker.core.messages import DeleteTopicsRequest, TopicPartition
 from targets.broker.core.zookeeper import leader_and_isr_path
-from targets.simulator.caller import Caller
-from targets.simulator.client import SimClient
-from targets.simulator.clock import NS_PER_S
-from targets.simulator.late_writes import LateWrites
-from targets.simulator.oracles import Oracles
+from targets.simulator.broker.clients.caller import Caller
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.operators.late_writes import LateWrites
+from targets.simulator.broker.oracles import Oracles
+from targets.simulator.engine.clock import NS_PER_S
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import IDS, TP, WAIT_S, Ops, cluster, state
 

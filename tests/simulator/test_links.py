@@ -6,7 +6,7 @@ import pytest
 
 from harness.cluster.interfaces import Links
 from harness.model import UsageError
-from targets.simulator.pipe import REQUESTS
+from targets.simulator.engine.pipe import REQUESTS
 from tests.simulator.ends import Room, fetch, question
 
 

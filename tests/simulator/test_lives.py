@@ -13,11 +13,11 @@ from harness.workload.lives import KILLED, OPS_LATER_MAX, end_of
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
 from targets.broker.core.events import Hungup, Received
 from targets.broker.core.messages import MetadataRequest, ProduceRequest
-from targets.simulator.client import SimClient
-from targets.simulator.clock import NS_PER_MS
-from targets.simulator.lives import START_NS
-from targets.simulator.records import content_of
-from targets.simulator.workload import SimWorkload
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.clients.lives import START_NS
+from targets.simulator.broker.clients.workload import SimWorkload
+from targets.simulator.broker.storage.records import content_of
+from targets.simulator.engine.clock import NS_PER_MS
 from tests.simulator.worlds import TOPIC, WAIT_S, Steps, cluster
 
 PLACE = Place(TOPIC, 0)

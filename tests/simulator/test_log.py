@@ -16,9 +16,9 @@ from targets.broker.core.tombstones import TombstoneDelay
 from targets.broker.log import DataDir, FileLog, open_data_dir
 from targets.broker.log.batch import batch_of, build, parse_header
 from targets.broker.log.names import segment_offsets
-from targets.simulator.disk import SimDisk
-from targets.simulator.log import SimLog
-from targets.simulator.records import make_batch, placed
+from targets.simulator.broker.storage.disk import SimDisk
+from targets.simulator.broker.storage.log import SimLog
+from targets.simulator.broker.storage.records import make_batch, placed
 from tests.broker.log.batches import batch as real_batch
 from tests.broker.log.batches import raw_batch, raw_record
 from tests.broker.log.keyed import keyed, numbered

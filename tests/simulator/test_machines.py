@@ -8,9 +8,9 @@ import pytest
 
 from harness.cluster.interfaces import Machines, Time
 from harness.model import PreconditionError
-from targets.simulator.client import SimClient
-from targets.simulator.machines import SimMachines, SimTime
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import World
+from targets.simulator.engine.machines import SimMachines, SimTime
 from tests.simulator.worlds import TOPIC, cluster, registered
 
 

@@ -14,8 +14,8 @@ import pytest
 from targets.broker.core.events import Answered, Effect, Event, Send
 from targets.broker.core.messages import FetchRequest, OffsetForLeaderEpochRequest, Request, TopicPartition
 from targets.broker.core.state import Phase, Together
-from targets.simulator.client import SimClient
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import World
 from tests.simulator.worlds import IDS, TOPIC, WAIT_S, boot, leads
 
 PARTITIONS = 300

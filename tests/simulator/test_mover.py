@@ -7,8 +7,8 @@ from harness.model import Op, OpType
 from harness.workload.plan import Place
 from targets.broker.core.assignments import Assignment, decode_topic
 from targets.broker.core.zookeeper import topic_path
-from targets.simulator.mover import SETTLE, Mover
-from targets.simulator.world import World
+from targets.simulator.broker.operators.mover import SETTLE, Mover
+from targets.simulator.broker.world import World
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import IDS, TOPIC, TP, WAIT_S, Ops, cluster, state
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from targets.simulator.network import Latency
-from targets.simulator.pipe import ANSWERS, REQUESTS
+from targets.simulator.engine.network import Latency
+from targets.simulator.engine.pipe import ANSWERS, REQUESTS
 from tests.simulator.ends import HOP_NS, Room
 
 

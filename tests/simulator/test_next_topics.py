@@ -12,10 +12,10 @@ from targets.broker.core.made import is_made_path
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.topic_configs import changes
 from targets.broker.core.zookeeper import ZkCreate, ZkDelete, ZkError, topic_path
-from targets.simulator.next_topics import MOST, NextTopics
-from targets.simulator.play_time import OPERATOR
-from targets.simulator.tree import ZkWrite
-from targets.simulator.world import World
+from targets.simulator.broker.operators.next_topics import MOST, NextTopics
+from targets.simulator.broker.world import World
+from targets.simulator.engine.play_time import OPERATOR
+from targets.simulator.zookeeper.tree import ZkWrite
 from tests.kept import exhaustive
 from tests.simulator.test_administrator import LAST_LINE, NODES, step
 from tests.simulator.worlds import cluster

@@ -11,9 +11,9 @@ from harness.model import OpType, Source
 from targets.broker.core.broker import Broker
 from targets.broker.core.events import Answered, Effect, Event, Flushed, Observe, Tick
 from targets.broker.core.zookeeper import ZkSet, broker_path, encode_registration
-from targets.simulator.client import SimClient
-from targets.simulator.clock import NS_PER_MS
-from targets.simulator.world import Randomness, World, registration
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import Randomness, World, registration
+from targets.simulator.engine.clock import NS_PER_MS
 from tests.simulator.worlds import (
     TOPIC,
     TP,

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from targets.broker.core import isr
-from targets.simulator.clock import NS_PER_MS, NS_PER_S, Clock
-from targets.simulator.node_clock import RATES, Drift, NodeClock, random_clocks
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.world import World
+from targets.simulator.engine.clock import NS_PER_MS, NS_PER_S, Clock
+from targets.simulator.engine.node_clock import RATES, Drift, NodeClock, random_clocks
 from tests.simulator.oracles.planted import patch, post, produce, replica_of, sentence_of, watched
 
 LAG_MS = 200

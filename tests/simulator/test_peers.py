@@ -6,8 +6,8 @@ from targets.broker.core.events import Answered, Hungup, Received
 from targets.broker.core.messages import FetchRequest, LeaderAndIsrRequest
 from targets.broker.core.rounds import FETCHES
 from targets.broker.core.zookeeper import broker_path
-from targets.simulator.client import SimClient
-from targets.simulator.peers import ANSWER_NS_MAX
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.peers import ANSWER_NS_MAX
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Steps, boot, cluster, kill, leads
 
 

@@ -10,10 +10,10 @@ from harness.workload.plan import ACKS_ALL, Place, ProducerPlan
 from harness.workload.script import ProducerScript
 from targets.broker.core.events import Received
 from targets.broker.core.messages import ProduceRequest
-from targets.simulator.caller import Caller
-from targets.simulator.metadata import Metadata
-from targets.simulator.producer import SimProducer
-from targets.simulator.world import Randomness, World
+from targets.simulator.broker.clients.caller import Caller
+from targets.simulator.broker.clients.metadata import Metadata
+from targets.simulator.broker.clients.producer import SimProducer
+from targets.simulator.broker.world import Randomness, World
 from tests.simulator.worlds import TOPIC, Ops, Steps, cluster
 
 PLACE = Place(TOPIC, 0)

@@ -14,7 +14,7 @@ from targets.broker.core import quiet, round_answers
 from targets.broker.core.messages import FetchRequest
 from targets.broker.core.state import Core
 from targets.broker_target.target import TARGET
-from targets.simulator.trace import Detail, Trace
+from targets.simulator.engine.trace import Detail, Trace
 from tests.kept import keep
 
 # Of the last one a produce names two partitions, and the fetch that waits for both is woken by the first of them.

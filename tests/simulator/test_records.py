@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from targets.simulator.disk import scan
-from targets.simulator.log import SimLog
-from targets.simulator.records import content_of, make_batch, placed, with_only
+from targets.simulator.broker.storage.disk import scan
+from targets.simulator.broker.storage.log import SimLog
+from targets.simulator.broker.storage.records import content_of, make_batch, placed, with_only
 from tests.simulator.worlds import TP
 from tests.targets.kafka_family.logs import build
 from tests.targets.kafka_family.logs.scans import scan_partition

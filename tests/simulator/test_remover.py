@@ -5,9 +5,9 @@ from __future__ import annotations
 from targets.broker.core.assignments import decode_topic, encode_assignment
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, topic_path
-from targets.simulator.play_time import OPERATOR
-from targets.simulator.remover import Remover
-from targets.simulator.world import World
+from targets.simulator.broker.operators.remover import Remover
+from targets.simulator.broker.world import World
+from targets.simulator.engine.play_time import OPERATOR
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import IDS, WAIT_S, Ops, cluster
 

@@ -8,9 +8,9 @@ import pytest
 
 from harness.bit_rot import Where
 from targets.broker.core.log_port import DamagedError, LeoAfterCut
-from targets.simulator.disk import SimDisk
-from targets.simulator.log import SimLog
-from targets.simulator.records import make_batch
+from targets.simulator.broker.storage.disk import SimDisk
+from targets.simulator.broker.storage.log import SimLog
+from targets.simulator.broker.storage.records import make_batch
 from tests.simulator.test_disk import TP, append, values
 
 ALL = 1 << 30

@@ -11,11 +11,11 @@ from targets.broker.core.events import ZkAnswered
 from targets.broker.core.messages import CreatePartitionsRequest, ErrorCode, MorePartitions, TopicErrors
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import CONTROLLER
-from targets.simulator.caller import Caller, Outcome
-from targets.simulator.play_time import EXPIRE, depose_controller
-from targets.simulator.session_ends import SessionEnds
-from targets.simulator.world import World
-from targets.simulator.zookeeper import Ending
+from targets.simulator.broker.clients.caller import Caller, Outcome
+from targets.simulator.broker.operators.session_ends import SessionEnds
+from targets.simulator.broker.world import World
+from targets.simulator.engine.play_time import EXPIRE, depose_controller
+from targets.simulator.zookeeper.server import Ending
 from tests.kept import exhaustive
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import IDS, TOPIC, WAIT_S, Ops, cluster, registered

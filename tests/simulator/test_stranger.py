@@ -10,10 +10,10 @@ import pytest
 from harness.model import OpType
 from targets.broker.core import readable
 from targets.broker.core.zookeeper import broker_path, decode_registration
-from targets.simulator import stranger
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.stranger import NODE, Stranger
-from targets.simulator.world import World
+from targets.simulator.broker.operators import stranger
+from targets.simulator.broker.operators.stranger import NODE, Stranger
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import sentence_of
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import TP, WAIT_S, Ops, cluster, registered

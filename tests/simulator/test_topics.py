@@ -18,11 +18,11 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Together
 from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, topic_path
-from targets.simulator.client import SimClient
-from targets.simulator.operations import CreateTopic, DeleteTopic, Operation, Produce
-from targets.simulator.records import content_of
-from targets.simulator.tree import ZkWrite
-from targets.simulator.world import SETTINGS, Randomness, World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.clients.operations import CreateTopic, DeleteTopic, Operation, Produce
+from targets.simulator.broker.storage.records import content_of
+from targets.simulator.broker.world import SETTINGS, Randomness, World
+from targets.simulator.zookeeper.tree import ZkWrite
 from tests.kept import exhaustive, keep
 from tests.simulator.worlds import IDS, TOPIC, TP, WAIT_S, boot, has, leads, settled
 

@@ -18,7 +18,7 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkSet,
 )
-from targets.simulator.tree import Tree
+from targets.simulator.zookeeper.tree import Tree
 
 ME, OTHER = 1, 2
 

@@ -40,7 +40,7 @@ from targets.broker.wire.codec import (
 from targets.broker.wire.handshake import common_version
 from targets.broker.wire.scalars import WireError
 from targets.broker.wire.versions import NOT_KNOWN, OFFSET_FOR_LEADER_EPOCH, peer_rows
-from targets.simulator.versions import Answered, Carrier
+from targets.simulator.broker.versions import Answered, Carrier
 
 NAMES = (*PROTOCOLS, "kip101@hw", "kip320@kip101", "kip380@hw", "kip380@kip279", "kip380@kip320")
 TP = TopicPartition("log", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from targets.broker.core.rules import PROTOCOLS
-from targets.simulator.versions import questions_version
+from targets.simulator.broker.versions import questions_version
 from tests.simulator.ends import Room, end_of, fetch, question
 
 PLACE = {"link": ["A", "B"], "topic": "log", "partition": 0}

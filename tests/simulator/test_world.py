@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from targets.broker.core.rules import PROTOCOLS, with_rule
-from targets.simulator.client import SimClient
-from targets.simulator.network import Latency
-from targets.simulator.world import Randomness, World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import Randomness, World
+from targets.simulator.engine.network import Latency
 from tests.kept import exhaustive
 from tests.simulator.storm import IDS, Storm
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, boot, cluster, settled, state

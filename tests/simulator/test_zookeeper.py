@@ -20,14 +20,14 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkSet,
 )
-from targets.simulator.clock import NS_PER_MS, Clock
-from targets.simulator.links import SimLinks
-from targets.simulator.network import Latency, Network
-from targets.simulator.pipe import Frame, Pipe
-from targets.simulator.session import ZkClient
-from targets.simulator.versions import questions_version
-from targets.simulator.witness import Witness
-from targets.simulator.zookeeper import SESSION_FIRST, Ending, ZooKeeper
+from targets.simulator.broker.versions import questions_version
+from targets.simulator.broker.witness import Witness
+from targets.simulator.engine.clock import NS_PER_MS, Clock
+from targets.simulator.engine.links import SimLinks
+from targets.simulator.engine.network import Latency, Network
+from targets.simulator.engine.pipe import Frame, Pipe
+from targets.simulator.zookeeper.client import ZkClient
+from targets.simulator.zookeeper.server import SESSION_FIRST, Ending, ZooKeeper
 
 TIMEOUT_MS = 3_000
 

@@ -8,9 +8,7 @@ from harness.events import Step
 from harness.model import Op, OpType
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import ASKS_TOGETHER_MAX, DELETES_TOGETHER_MAX
-from targets.simulator.network import Latency
-from targets.simulator.world import SETTINGS, World
-from targets.simulator.zookeeper_faults import (
+from targets.simulator.broker.random_world import (
     FETCH_BYTES,
     LATENCIES,
     ZooKeeperFaults,
@@ -18,6 +16,8 @@ from targets.simulator.zookeeper_faults import (
     random_together,
     random_world,
 )
+from targets.simulator.broker.world import SETTINGS, World
+from targets.simulator.engine.network import Latency
 from tests.simulator.worlds import IDS, WAIT_S, boot, registered
 
 SEEDS = range(40)

@@ -8,8 +8,8 @@ from harness.model import OpType, PreconditionError, Source
 from harness.target.metadata import Metadata, Office, PartitionTruth
 from targets.broker.core.zookeeper import CONTROLLER, broker_path
 from targets.broker_target import layout
-from targets.simulator.world import World
-from targets.simulator.zookeeper_view import SimZooKeeperView
+from targets.simulator.broker.view import SimZooKeeperView
+from targets.simulator.broker.world import World
 from tests.simulator.worlds import TOPIC, WAIT_S, Ops, boot, cluster, registered, state
 
 

@@ -35,7 +35,7 @@ from targets.broker.core.zookeeper import (
     encode_state,
     leader_and_isr_path,
 )
-from targets.simulator.tree import Tree
+from targets.simulator.zookeeper.tree import Tree
 
 TP = TopicPartition("t", 0)
 # Above every session id.

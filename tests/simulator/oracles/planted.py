@@ -12,11 +12,11 @@ from harness.model import Op, OpType, Source
 from targets.broker.core.events import Caller, Received
 from targets.broker.core.messages import FetchPartition, FetchRequest, ProducePartition, ProduceRequest, Request
 from targets.broker.core.state import Replica
-from targets.simulator.client import SimClient
-from targets.simulator.log import SimLog
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.records import make_batch
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.storage.log import SimLog
+from targets.simulator.broker.storage.records import make_batch
+from targets.simulator.broker.world import World
 from tests.events.filled import filled
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, settled
 

@@ -8,9 +8,9 @@ import pytest
 
 from targets.broker.core import rounds
 from targets.broker.core.fetcher import Fetcher, Kind
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Oracles
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import patch, watched
 from tests.simulator.worlds import TOPIC, TP
 

@@ -11,11 +11,11 @@ from targets.broker.core import leader
 from targets.broker.core.rules import PROTOCOLS, with_rule
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import broker_path
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Rule
-from targets.simulator.oracles.checkpoint import contradiction, is_promised
-from targets.simulator.records import make_batch, placed
-from targets.simulator.world import registration
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.checkpoint import contradiction, is_promised
+from targets.simulator.broker.storage.records import make_batch, placed
+from targets.simulator.broker.world import registration
 from tests.simulator.oracles.planted import log_of, patch, sentence_of, watched
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, kill, leads
 

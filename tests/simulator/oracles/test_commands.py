@@ -15,8 +15,8 @@ from targets.broker.core.messages import (
     StopReplica,
     StopReplicaRequest,
 )
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import patch, post, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP, state
 

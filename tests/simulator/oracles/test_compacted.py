@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from targets.broker.core import compaction
-from targets.simulator import cleaner
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.oracles.compacted import Compacted
-from targets.simulator.oracles.records import Records
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.oracles.compacted import Compacted
+from targets.simulator.broker.oracles.records import Records
+from targets.simulator.broker.storage import cleaner
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import log_of, patch, post, produce, replica_of, sentence_of, watched
 from tests.simulator.oracles.test_unclean import written
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, state

@@ -10,9 +10,9 @@ import pytest
 from harness.cluster.disk_error import DiskError
 from targets.broker.core import deletions, log_start, retention
 from targets.broker.core.messages import DeletePartition, DeleteRecordsRequest
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import fetch, log_of, patch, post, produce, sentence_of, watched
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, boot, settled
 

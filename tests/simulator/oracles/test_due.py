@@ -11,9 +11,9 @@ from targets.broker.core.events import Caller, Hungup, Tick, ZkAsk
 from targets.broker.core.state import State, Together
 from targets.broker.core.waiting import WaitingFetch
 from targets.broker.core.zookeeper import ZkCheck, ZkGet, ZkMulti
-from targets.simulator.oracles import Rule
-from targets.simulator.oracles.due import Due
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.due import Due
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import fetch, patch, post, produce, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP
 

@@ -11,9 +11,9 @@ from harness.cluster.disk_error import DiskError
 from targets.broker.core import leader
 from targets.broker.core.broker import Broker
 from targets.broker.core.log_port import LeoAfterCut
-from targets.simulator.node import Node
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.world import World
+from targets.simulator.broker.node import Node
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import log_of, patch, post, produce, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, Ops, boot, settled
 

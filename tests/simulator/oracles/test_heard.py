@@ -31,11 +31,11 @@ from targets.broker.core.zookeeper import (
     encode_state,
     topic_path,
 )
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Rule
-from targets.simulator.oracles.heard import Heard
-from targets.simulator.oracles.violation import Violations
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.heard import Heard
+from targets.simulator.broker.oracles.violation import Violations
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import patch, post, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, state
 

@@ -8,9 +8,9 @@ import pytest
 
 from targets.broker.core import isr, leader, questions
 from targets.broker.core.messages import ErrorCode, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.oracles.lag import Lag
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.oracles.lag import Lag
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import patch, post, produce, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S
 

@@ -10,10 +10,10 @@ from targets.broker.core.messages import ProducePartition
 from targets.broker.core.rules import LeoAfterCut
 from targets.broker.core.sequences import Sequences
 from targets.broker.core.state import State
-from targets.simulator.oracles import Rule
-from targets.simulator.oracles.numbered import Numbered
-from targets.simulator.records import make_batch
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.numbered import Numbered
+from targets.simulator.broker.storage.records import make_batch
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import log_of, post, produce, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP
 

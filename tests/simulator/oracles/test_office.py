@@ -29,10 +29,10 @@ from targets.broker.core.zookeeper import (
     encode_state,
     leader_and_isr_path,
 )
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.oracles.office import Office
-from targets.simulator.tree import ANY_VERSION
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.oracles.office import Office
+from targets.simulator.broker.world import World
+from targets.simulator.zookeeper.tree import ANY_VERSION
 from tests.simulator.oracles.planted import patch, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, registered, state
 

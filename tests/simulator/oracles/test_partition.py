@@ -7,10 +7,10 @@ import pytest
 from harness.fabric.core.rules import METADATA
 from targets.broker.core import follower
 from targets.broker.core.state import Role
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.records import make_batch
-from targets.simulator.world import SETTINGS
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.storage.records import make_batch
+from targets.simulator.broker.world import SETTINGS
 from tests.simulator.oracles.planted import (
     acknowledged,
     fetch,

@@ -22,11 +22,11 @@ from targets.broker.core.zookeeper import (
     broker_path,
     topic_path,
 )
-from targets.simulator.oracles.operator_node import Asked, dropped, read_asked, taken
-from targets.simulator.oracles.placing import Placing
-from targets.simulator.oracles.violation import Violations
-from targets.simulator.play_time import OPERATOR
-from targets.simulator.tree import ANY_VERSION, ZkWrite
+from targets.simulator.broker.oracles.operator_node import Asked, dropped, read_asked, taken
+from targets.simulator.broker.oracles.placing import Placing
+from targets.simulator.broker.oracles.violation import Violations
+from targets.simulator.engine.play_time import OPERATOR
+from targets.simulator.zookeeper.tree import ANY_VERSION, ZkWrite
 from tests.simulator.worlds import IDS, cluster
 
 TOPIC = "temp"

@@ -10,9 +10,9 @@ import pytest
 from targets.broker.core import leader
 from targets.broker.core.messages import ProducePartition, ProduceRequest, TopicPartition
 from targets.broker_target.target import SETTINGS
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.records import make_batch
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.storage.records import make_batch
 from tests.simulator.oracles.planted import CONNECTION, patch, post, produce, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, cluster, kill, leads, state
 

@@ -10,8 +10,8 @@ from targets.broker.core import controller
 from targets.broker.core.state import Core
 from targets.broker.core.wishes import Wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, ZkCreate, broker_path
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import patch, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, boot, cluster, state
 

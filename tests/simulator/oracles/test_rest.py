@@ -18,13 +18,13 @@ from targets.broker.core.messages import StopReplica, TopicPartition
 from targets.broker.core.state import State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.waiting import WaitingFetch
-from targets.simulator.client import SimClient
-from targets.simulator.clock import NS_PER_MS
-from targets.simulator.node_clock import Drift
-from targets.simulator.oracles import Rule
-from targets.simulator.oracles.rest import left_over
-from targets.simulator.play_time import depose_controller
-from targets.simulator.world import SETTINGS, World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.rest import left_over
+from targets.simulator.broker.world import SETTINGS, World
+from targets.simulator.engine.clock import NS_PER_MS
+from targets.simulator.engine.node_clock import Drift
+from targets.simulator.engine.play_time import depose_controller
 from tests.simulator.oracles.planted import fetch, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, state
 

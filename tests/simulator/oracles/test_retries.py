@@ -39,11 +39,11 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     topic_path,
 )
-from targets.simulator.clock import NS_PER_MS
-from targets.simulator.node_clock import Drift
-from targets.simulator.oracles import Rule
-from targets.simulator.oracles.retries import unmoved, unread, untried
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.retries import unmoved, unread, untried
+from targets.simulator.broker.world import World
+from targets.simulator.engine.clock import NS_PER_MS
+from targets.simulator.engine.node_clock import Drift
 from tests.simulator.oracles.planted import patch, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, state
 

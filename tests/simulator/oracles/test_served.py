@@ -9,9 +9,9 @@ import pytest
 
 from targets.broker.core import fetches
 from targets.broker.core.messages import Batch, ErrorCode
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.records import make_batch, placed
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.storage.records import make_batch, placed
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import fetch, patch, post, produce, sentence_of, watched
 from tests.simulator.worlds import TP
 

@@ -19,7 +19,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
     TopicPartition,
 )
-from targets.simulator.oracles.sessions import Sessions
+from targets.simulator.broker.oracles.sessions import Sessions
 from tests.broker.core.asks import fetch, given, leading, produce
 from tests.broker.core.bench import TP, Bench
 

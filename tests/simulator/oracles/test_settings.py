@@ -19,10 +19,10 @@ from targets.broker.core.zookeeper import (
     encode_config,
     topic_path,
 )
-from targets.simulator.oracles.settings import misread, wrong_settings
-from targets.simulator.play_time import OPERATOR
-from targets.simulator.tree import ANY_VERSION
-from targets.simulator.world import World
+from targets.simulator.broker.oracles.settings import misread, wrong_settings
+from targets.simulator.broker.world import World
+from targets.simulator.engine.play_time import OPERATOR
+from targets.simulator.zookeeper.tree import ANY_VERSION
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, cluster
 
 

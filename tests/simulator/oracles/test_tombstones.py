@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from targets.broker.core.tombstones import TombstoneDelay
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.records import content_of
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.storage.records import content_of
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import log_of, patch, sentence_of, watched
 from tests.simulator.worlds import TOPIC
 

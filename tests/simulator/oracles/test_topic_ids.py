@@ -10,8 +10,8 @@ from targets.broker.core.assignments import encode_assignment
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.zookeeper import ZkCreate, encode_state, leader_and_isr_path, partition_path, topic_path
-from targets.simulator.oracles import Rule
-from targets.simulator.play_time import OPERATOR
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.engine.play_time import OPERATOR
 from tests.simulator.oracles.planted import sentence_of, watched
 from tests.simulator.oracles.test_office import write
 from tests.simulator.oracles.test_rest import controller_of

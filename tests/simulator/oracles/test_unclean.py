@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from targets.broker.core.zookeeper import ZkSet, encode_state, leader_and_isr_path
-from targets.simulator.client import SimClient
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.world import World
 from tests.simulator.oracles.planted import acknowledged, log_of, post, produce, replica_of, sentence_of, watched
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, leads, registered, state
 

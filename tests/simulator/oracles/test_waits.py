@@ -35,12 +35,12 @@ from targets.broker.core.messages import (
     TopicMetadata,
     TopicPartition,
 )
-from targets.simulator.clock import NS_PER_MS
-from targets.simulator.oracles import Rule
-from targets.simulator.oracles.violation import Violations
-from targets.simulator.oracles.waits import Waits
-from targets.simulator.records import make_batch
-from targets.simulator.world import World
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.violation import Violations
+from targets.simulator.broker.oracles.waits import Waits
+from targets.simulator.broker.storage.records import make_batch
+from targets.simulator.broker.world import World
+from targets.simulator.engine.clock import NS_PER_MS
 from tests.simulator.oracles.planted import patch, post, produce, replica_of, watched
 from tests.simulator.worlds import TP
 

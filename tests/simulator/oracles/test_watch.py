@@ -14,11 +14,11 @@ from targets import VIRTUAL_HOST as SIM
 from targets.broker.core import fetches
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Replica
-from targets.simulator.client import SimClient
-from targets.simulator.operations import CreateTopic, DeleteTopic
-from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.oracles.partition import PartitionOracle
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.clients.operations import CreateTopic, DeleteTopic
+from targets.simulator.broker.oracles import Oracles, Rule
+from targets.simulator.broker.oracles.partition import PartitionOracle
+from targets.simulator.broker.world import World
 from tests.kept import keep
 from tests.simulator import test_topics
 from tests.simulator.oracles.many import spec_of_many

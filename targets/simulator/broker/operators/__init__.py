@@ -1,0 +1,1 @@
+"""Whoever else acts on our broker's cluster in a random world: administrators, and faults of no schedule."""
