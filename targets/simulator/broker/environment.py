@@ -7,7 +7,6 @@ random world: the seed decides latencies and ZooKeeper faults, and oracles watch
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,19 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from harness import events
-from harness.ability import Ability
 from harness.cluster.cluster import Cluster
-from harness.events import Event
-from harness.events.codec import encode, key_of
 from harness.history.file import History
-from harness.logs.replica import snapshot_events
 from harness.model import OpType, UsageError
-from harness.random_schedule.timing import VIRTUAL, Timing
 from harness.random_schedule.upgrades import OLDEST
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.target.clients import Client
-from harness.target.operator import lacking
 from harness.target.settings import MessageFormat
 from harness.target.target import Target
 from targets.broker.core.messages import TopicPartition
@@ -35,19 +28,18 @@ from targets.broker.core.rules import from_text
 from targets.broker_target import layout
 from targets.broker_target.target import BrokerTarget, settings_of
 from targets.simulator.broker.clients.client import SimClient
-from targets.simulator.broker.operators.administrator import Administrator
-from targets.simulator.broker.operators.alterer import Alterer
-from targets.simulator.broker.operators.deleter import Deleter
-from targets.simulator.broker.operators.late_writes import LateWrites
-from targets.simulator.broker.operators.mover import Mover
-from targets.simulator.broker.operators.next_topics import NextTopics
-from targets.simulator.broker.operators.remover import Remover
-from targets.simulator.broker.operators.session_ends import SessionEnds
-from targets.simulator.broker.operators.stranger import Stranger
+from targets.simulator.broker.disturbances.administrator import Administrator
+from targets.simulator.broker.disturbances.alterer import Alterer
+from targets.simulator.broker.disturbances.deleter import Deleter
+from targets.simulator.broker.disturbances.late_writes import LateWrites
+from targets.simulator.broker.disturbances.mover import Mover
+from targets.simulator.broker.disturbances.next_topics import NextTopics
+from targets.simulator.broker.disturbances.remover import Remover
+from targets.simulator.broker.disturbances.session_ends import SessionEnds
+from targets.simulator.broker.disturbances.stranger import Stranger
 from targets.simulator.broker.oracles import Oracles
 from targets.simulator.broker.oracles.generations import GenerationOracle
 from targets.simulator.broker.random_world import (
-    ZooKeeperFaults,
     random_compaction,
     random_fetches,
     random_formats,
@@ -59,9 +51,11 @@ from targets.simulator.broker.random_world import (
 from targets.simulator.broker.storage.disk import SEGMENT_BYTES
 from targets.simulator.broker.view import SimZooKeeperView
 from targets.simulator.broker.world import World
+from targets.simulator.engine.environment import SimulatedRuns, refuse_real
 from targets.simulator.engine.machines import ServedMachines, SimTime
 from targets.simulator.engine.node_clock import random_clocks
 from targets.simulator.engine.trace import Trace
+from targets.simulator.zookeeper.faults import ZooKeeperFaults
 from targets.simulator.zookeeper.servers import KIND, SEVERAL, SimZooKeeperServers
 
 SIMULATOR = "simulator"
@@ -77,29 +71,17 @@ class _Simulated:
     generations: GenerationOracle | None = None
 
 
-class SimEnvironment:
+class SimEnvironment(SimulatedRuns[_Simulated]):
     """
-    Simulated worlds; see harness.run.environment.Environment for every call.
+    Worlds of our broker; see harness.run.environment.Environment for every call.
 
     Args:
         trace: receives every step of every world, for comparing two runs of one seed.
     """
 
     def __init__(self, name: str, target: Target, *, trace: Trace | None = None) -> None:
-        self.name = name
-        # One process and one thread at a time: parallel worlds would only take turns.
-        self.jobs = 1
-        self.timing: Timing = VIRTUAL
-        self._target = target
+        super().__init__(name, target)
         self._trace = trace
-        self._runs: dict[str, _Simulated] = {}
-
-    def open(self, folder: Path) -> None:
-        """Start nothing: each world has a ZooKeeper of its own."""
-
-    def lacks(self, ability: Ability) -> str:
-        """Return what the target lacks: simulated machines can do everything."""
-        return lacking(self._target.name, self._target.abilities, ability)
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Create a world; no node runs yet."""
@@ -109,7 +91,7 @@ class SimEnvironment:
         cluster = cluster_of(world, spec, history, self._target)
         found = _Simulated(world=world)
         if spec.random:
-            faults = ZooKeeperFaults(world)
+            faults = ZooKeeperFaults(world, world.zookeeper)
             oracles = Oracles(world, (TopicPartition(*partition.place) for partition in cluster.partitions))
             history.listeners += [faults.listen, oracles.listen]
             if spec.scenario.further:
@@ -137,16 +119,16 @@ class SimEnvironment:
             once = spec.scenario.clients.sends_once
             generations = GenerationOracle(world, churned if once else theirs)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
-        self._runs[str(history.path)] = found
+        self.runs[str(history.path)] = found
         return cluster
 
     def make_client(self, cluster: Cluster) -> Client:
         """Return a client in the cluster's own world."""
-        return SimClient(self._runs[str(cluster.history.path)].world, cluster.history.listeners)
+        return SimClient(self.runs[str(cluster.history.path)].world, cluster.history.listeners)
 
     def record_evidence(self, cluster: Cluster) -> None:
         """Record the oracles' violations, the ZooKeeper faults, and the world's duration."""
-        run = self._runs.pop(str(cluster.history.path))
+        run = self.runs.pop(str(cluster.history.path))
         if run.oracles is not None:
             run.oracles.end()
         violations = run.oracles.violations.values() if run.oracles else ()
@@ -163,19 +145,6 @@ class SimEnvironment:
             coverage=run.world.coverage.named(),
         )
         cluster.record(SIMULATOR, OpType.INFO, ran)
-
-    def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
-        """Write a replica's disk contents down, as the history has it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for partition in cluster.partitions:
-            if name in partition.replicas:
-                log = partition.log(name)
-                lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
-                (folder / f"{partition.place}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-
-    def close(self) -> None:
-        """Drop the worlds."""
-        self._runs.clear()
 
     def _world(self, spec: RunSpec) -> World:
         settings: dict[str, Any] = {**settings_of(spec.scenario.settings)}
@@ -205,15 +174,11 @@ class SimEnvironment:
         )
 
 
-def _line(event: Event) -> str:
-    return json.dumps({"f": key_of(event)[1], **encode(event)})
-
-
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
     view = SimZooKeeperView(world, layout)
-    servers = SimZooKeeperServers(world, spec.scenario.services.get(KIND, SEVERAL))
+    servers = SimZooKeeperServers(world, world.zookeeper, spec.scenario.services.get(KIND, SEVERAL))
     cluster = Cluster(
         host=ServedMachines(world, spec.scenario.stores, servers),
         target=target,
@@ -249,12 +214,5 @@ def make_environment(
     """
     if not isinstance(target, BrokerTarget):
         raise UsageError(f"host {name}: target {target.name}; expected broker, whose core the simulator runs")
-    if power_tier is not None:
-        raise UsageError(f"host {name}: power tier {power_tier!r}; expected none, its disks are simulated")
-    if ports is not None:
-        raise UsageError(
-            f"host {name}: ports {ports[0]} to {ports[-1]}; expected no range, its network is simulated"
-        )
-    if machines is not None:
-        raise UsageError(f"host {name}: machines of {machines}; expected none, they are simulated")
+    refuse_real(name, power_tier=power_tier, ports=ports, machines=machines)
     return SimEnvironment(name, target)

@@ -40,9 +40,10 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.rules import Rules
+from targets.broker.core.rules import from_text
 from targets.broker.core.state import Config, LogDir
-from targets.broker.core.zookeeper import NodeError, ZkGet, ZkNode, broker_path, decode_registration
+from targets.broker.core.zookeeper import NodeError, ZkNode, broker_path, decode_registration
+from targets.simulator.broker.coordination import asked, heard
 from targets.simulator.broker.coverage import Coverage
 from targets.simulator.broker.peers import Inbounds, Outbounds
 from targets.simulator.broker.storage.disk import SimDisk
@@ -53,6 +54,7 @@ from targets.simulator.engine.node_clock import USUAL, Drift, NodeClock, WallClo
 from targets.simulator.engine.pipe import REQUESTS, Frame, Pipe
 from targets.simulator.engine.trace import Detail, Trace
 from targets.simulator.zookeeper.client import ZkClient
+from targets.simulator.zookeeper.ops import Get
 
 # The first process number, one per process, as the history requires one.
 PID_FIRST: Final = 1_000
@@ -111,7 +113,7 @@ class Process:
             timeout_ms=world.session_timeout_ms,
             is_random=world.is_random,
             late_share=world.late_share,
-            post=self.post,
+            post=lambda event: self.post(heard(event)),
         )
         self.inbounds = Inbounds(world.network, world.carrier, self.post)
         self.outbounds = Outbounds(
@@ -127,7 +129,7 @@ class Process:
             Answer: lambda effect: self.inbounds.answer(effect.to, effect.response),
             HangUp: lambda effect: self.inbounds.hang_up(effect.connection),
             Send: lambda effect: self.outbounds.ask(effect.to, effect.channel, effect.tag, effect.request),
-            ZkAsk: lambda effect: self.zookeeper.ask(effect.tag, effect.ops),
+            ZkAsk: lambda effect: self.zookeeper.ask(effect.tag, asked(effect.ops)),
             Observe: lambda effect: world.emit(node.name, effect.f, effect.value),
             Arm: lambda effect: node.clock.at(effect.at_ns, ("tick", node.name, self.life, effect.at_ns)),
             WriteHighWatermarks: lambda effect: node.disk.write_high_watermarks(effect.high_watermarks),
@@ -261,7 +263,7 @@ class Process:
         # Negative tags are the driver's own; the core's are positive.
         tag = min(self._resolving, default=0) - 1
         self._resolving[tag] = key
-        self.zookeeper.ask(tag, (ZkGet(path=broker_path(key[0])),))
+        self.zookeeper.ask(tag, (Get(path=broker_path(key[0])),))
 
     def _resolved(self, event: ZkAnswered) -> None:
         key, found = self._resolving.pop(event.tag), event.results[0]
@@ -319,10 +321,10 @@ class Node:
         return None if self.process is None else self.process.broker
 
     # --- life --------------------------------------------------------------------------------------------------
-    def install(self, protocol: str, rules: Rules) -> None:
+    def install(self, protocol: str, rules: Mapping[str, str]) -> None:
         """Have the processes from the next one on follow another protocol, on the same disk."""
         assert self.process is None, f"{self.name} runs; what runs is not replaced"
-        self.config = replace(self.config, protocol=protocol, rules=rules)
+        self.config = replace(self.config, protocol=protocol, rules=from_text(rules))
         self._world.carrier.mixed = True
 
     def boot(self) -> None:

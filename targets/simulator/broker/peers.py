@@ -4,7 +4,7 @@ A node's connections to others, as the broker's own driver has them: requests ou
 There is one connection for each (broker, channel), opened when first needed, to the address registered then. An
 inbound connection has one request in progress at a time, so that answers leave in the order of their requests.
 A request without an answer is given up with its connection, after ANSWER_NS_MAX at the latest.
-Source:  targets/broker/network.py.
+Source:  targets/broker/peers.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from targets.broker.core.messages import ProduceRequest, Request, Response
 from targets.broker.core.rounds import FETCHER_CHANNELS
 from targets.simulator.broker.versions import Answered as AtOnce
 from targets.simulator.broker.versions import Carrier
+from targets.simulator.broker.wire import WirePipe
 from targets.simulator.engine.clock import NS_PER_S, Clock
 from targets.simulator.engine.network import Network
 from targets.simulator.engine.pipe import ANSWERS, REQUESTS, Frame, Pipe
@@ -50,6 +51,7 @@ class Inbounds:
         """Start a request, now or once those before it are answered."""
         inbound = self._open.get(pipe.number)
         if inbound is None:
+            assert isinstance(pipe, WirePipe), f"{pipe.link}: expected a connection of the broker's wire"
             inbound = self._open[pipe.number] = _Inbound(of_client=pipe.outside, meant_for=pipe.meant_for)
         inbound.waiting.append(frame.body)
         self._next(pipe.number, inbound)
@@ -162,8 +164,9 @@ class Outbounds:
             del self._lanes[key]
             self._give_up([tag for tag, _ in lane.waiting])
             return
-        lane.pipe = self._network.dial(self._name, node, key[1], meant_for=key[0])
-        self._of_pipe[lane.pipe.number] = key
+        pipe = lane.pipe = self._network.dial(self._name, node, key[1], WirePipe)
+        pipe.meant_for = key[0]
+        self._of_pipe[pipe.number] = key
         waiting, lane.waiting = lane.waiting, []
         for tag, request in waiting:
             self._send(lane, tag, request)

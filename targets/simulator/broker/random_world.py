@@ -1,11 +1,4 @@
-"""
-A random world: the seed decides latencies, what a power loss keeps, and faults of connections to ZooKeeper.
-
-A ZooKeeper fault loses a node's next write with its connection, performed or not, and the node cannot know which;
-or it resets the connection between two requests. Faults begin once the cluster is set up, within one second.
-
-Source:  Apache ZooKeeper's programmer's guide: after connection loss a client cannot know if a write was done.
-"""
+"""A random world: the seed decides latencies, what a power loss keeps, and the brokers' settings."""
 
 from __future__ import annotations
 
@@ -14,14 +7,11 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final
 
-from harness.events import Step
-from harness.fabric.core.rules import METADATA
-from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import ASKS_TOGETHER_MAX, DELETES_TOGETHER_MAX, Together
 from targets.simulator.broker.storage.disk import SEGMENT_BYTES
 from targets.simulator.broker.world import Randomness, World
-from targets.simulator.engine.clock import NS_PER_MS, NS_PER_S
+from targets.simulator.engine.clock import NS_PER_MS
 from targets.simulator.engine.network import Latency
 from targets.simulator.engine.node_clock import Drift
 from targets.simulator.engine.trace import Trace
@@ -35,7 +25,6 @@ LATENCIES: Final = (
 )
 # Short enough that a dead process' session expires before the wait for the healed cluster ends.
 SESSION_TIMEOUT_MS: Final = 1_500
-FAULTY_SHARE: Final = 0.4
 # How often a producer of a run of several partitions sends the records of one partition in two batches.
 SPLIT_SHARE: Final = 0.3
 # How often the brokers of a run of several partitions delete records by age or size.
@@ -52,8 +41,6 @@ ASKED_IN_TURN_LAG_MS_MIN: Final = 1_000
 LATE_SHARE: Final = 0.03
 # How long a flush takes at most there: nothing, as in a cache that loses no power, or as on a slow disk.
 FLUSHES_NS: Final = (0, 5 * NS_PER_MS, 30 * NS_PER_MS)
-FAULTS_MAX: Final = 5
-CALL: Final = "zookeeper faults"
 
 
 def random_world(
@@ -187,50 +174,3 @@ def random_more(seed: int) -> dict[str, Any]:
         "split_share": SPLIT_SHARE,
         "flush_ns_max": Random(f"flushes {seed}").choice(FLUSHES_NS),
     }
-
-
-class ZooKeeperFaults:
-    """
-    Faults of one world's connections to ZooKeeper, if its seed draws any.
-
-    Attributes:
-        asked: the number of faults tried.
-        bit: the number that took effect: a write that was lost, a connection that was reset.
-    """
-
-    def __init__(self, world: World) -> None:
-        """Wait for the set-up to end: `listen` starts the faults at the history's first step."""
-        self.asked = 0
-        self._resets = 0
-        self._writes = 0
-        self._begun = False
-        self._world = world
-        world.on_call(CALL, self._inject)
-
-    def listen(self, op: Op) -> None:
-        """Start with the first step."""
-        if not self._begun and op.type is OpType.OK and isinstance(op.event, Step):
-            self._begun = True
-            self._plan()
-
-    def _plan(self) -> None:
-        chance, clock = self._world.clock.random, self._world.clock
-        if chance.random() < FAULTY_SHARE:
-            for _ in range(chance.randint(1, FAULTS_MAX)):
-                clock.after(int(chance.random() * NS_PER_S), ("call", CALL))
-
-    @property
-    def bit(self) -> int:
-        """Return how many took effect so far."""
-        return self._resets + self._writes - len(self._world.zookeeper.losing)
-
-    def _inject(self) -> None:
-        chance, world = self._world.clock.random, self._world
-        name = chance.choice(list(world.nodes))
-        self.asked += 1
-        if chance.random() < 0.7:
-            if name not in world.zookeeper.losing:
-                self._writes += 1
-            world.zookeeper.losing[name] = chance.random() < 0.5
-        elif world.links.close_links(name, METADATA):
-            self._resets += 1

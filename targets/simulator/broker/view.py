@@ -9,10 +9,9 @@ from harness.metadata.recorder import Recorder
 from harness.model import OpType, PreconditionError
 from harness.target.metadata import Metadata, Office, PartitionTruth, Place
 from harness.target.operator import Operator
-from targets.broker.core.zookeeper import ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.kafka_family.zookeeper.layout import Layout
 from targets.simulator.broker.world import World
-from targets.simulator.zookeeper.tree import ANY_VERSION
+from targets.simulator.zookeeper import ops
 
 NO_SESSION = 0
 
@@ -28,7 +27,7 @@ class SimZooKeeperView(Metadata, Operator):
         self._layout = layout
         self._tree = world.zookeeper.tree
         self._paths: dict[Place, str] = {}
-        self._read: dict[str, tuple[ZkNode | None, PartitionTruth | None]] = {}
+        self._read: dict[str, tuple[ops.Node | None, PartitionTruth | None]] = {}
 
     def watch(self, places: Sequence[Place]) -> None:
         """Record every change of the partitions, the controller and the registrations from now on."""
@@ -68,7 +67,7 @@ class SimZooKeeperView(Metadata, Operator):
             self._read[path] = read
         return read[1]
 
-    def _truth_in(self, node: ZkNode) -> PartitionTruth:
+    def _truth_in(self, node: ops.Node) -> PartitionTruth:
         return self._layout.partition_state(node.data, node.version).named(self._world.name_of)
 
     def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
@@ -109,7 +108,7 @@ class SimZooKeeperView(Metadata, Operator):
         self._require_answer("depose")
         path, holder = self._layout.controller_path(), self.controller()
         session = self._world.zookeeper.session_of(path)
-        if not isinstance(self._tree.write((ZkDelete(path=path),), NO_SESSION), ZkDone):
+        if not isinstance(self._tree.write((ops.Delete(path=path),), NO_SESSION), ops.Done):
             raise PreconditionError(f"depose: there is no {path}; expected a controller to depose")
         return f"{path} of {holder} deleted, which session 0x{session:x} had made"
 
@@ -154,5 +153,5 @@ class SimZooKeeperView(Metadata, Operator):
         for depth in range(1, len(parts) + 1):
             above = "/" + "/".join(parts[:depth])
             if above not in self._tree.nodes:
-                self._tree.write((ZkCreate(path=above),), NO_SESSION)
-        self._tree.write((ZkSet(path=path, data=data, version=ANY_VERSION),), NO_SESSION)
+                self._tree.write((ops.Create(path=above),), NO_SESSION)
+        self._tree.write((ops.Set(path=path, data=data, version=ops.ANY_VERSION),), NO_SESSION)

@@ -7,19 +7,16 @@ A frame is recorded when it is delivered; a held, dropped or cut frame is not re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from harness import events
-from harness.events import Event
 from targets.broker.core.messages import (
     FetchRequest,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
+from targets.simulator.broker.wire import WirePipe
+from targets.simulator.engine.network import Recorder
 from targets.simulator.engine.pipe import REQUESTS, Frame, Pipe
-
-# Receives the fabric's events.
-Recorder: TypeAlias = Callable[[Event], None]
 
 
 class Witness:
@@ -35,6 +32,8 @@ class Witness:
 
     def passed(self, record: Recorder, pipe: Pipe, direction: int, frame: Frame) -> None:
         """Record a delivered frame if the history has an event for it."""
+        if not isinstance(pipe, WirePipe):
+            return
         if isinstance(frame.request, FetchRequest):
             if direction == REQUESTS:
                 self._fetch(record, pipe, frame.request)
@@ -64,7 +63,7 @@ class Witness:
                     )
                     record(answered)
 
-    def _fetch(self, record: Recorder, pipe: Pipe, request: FetchRequest) -> None:
+    def _fetch(self, record: Recorder, pipe: WirePipe, request: FetchRequest) -> None:
         """Record a follower's fetch offset: a connection's first, and from then on when it changes."""
         for part in request.partitions:
             topic, partition, offset = part.tp.topic, part.tp.partition, part.fetch_offset

@@ -1,8 +1,7 @@
 """
-A whole cluster in one process: nodes, links, ZooKeeper, clients, in virtual time and from one seed.
+A whole cluster of our broker in one process: nodes, links, ZooKeeper, clients, in virtual time and from one seed.
 
-Time advances only by calls: `step` processes the next event, `until` steps until a condition holds. The same seed,
-rules and calls give the same world, event by event; `trace` has the hash of all events.
+The same seed, rules and calls give the same world, event by event.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from harness.events import Event, Flush
+from harness.events import Flush
 from harness.fabric.core.rules import METADATA
-from harness.model import OpType, Source
+from harness.model import OpType
 from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
@@ -23,13 +22,12 @@ from targets.simulator.broker.coverage import Coverage
 from targets.simulator.broker.node import Node, Watcher
 from targets.simulator.broker.storage.disk import SEGMENT_BYTES, SimDisk
 from targets.simulator.broker.versions import Carrier
+from targets.simulator.broker.wire import WORDS
 from targets.simulator.broker.witness import Witness
-from targets.simulator.engine.clock import NS_PER_S, Clock
-from targets.simulator.engine.links import SimLinks
-from targets.simulator.engine.network import Latency, Network
+from targets.simulator.engine.network import Latency
 from targets.simulator.engine.node_clock import Drift, NodeClock
-from targets.simulator.engine.pipe import End
-from targets.simulator.engine.trace import Detail, Trace
+from targets.simulator.engine.simulation import Simulation, Sink
+from targets.simulator.engine.trace import Trace
 from targets.simulator.zookeeper.server import ZooKeeper
 
 # From the same rack to far away, so that ten later frames may overtake one.
@@ -60,19 +58,7 @@ class Randomness:
     flush_ns_max: int = 0
 
 
-class Sink(Protocol):
-    """Records the ops of docs/history.md: a history."""
-
-    def record(self, process: str, type_: OpType, event: Event) -> object:
-        """Record an op with this event."""
-
-    def record_line(
-        self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
-    ) -> object:
-        """Record an op as a broker sent it."""
-
-
-class World:
+class World(Simulation[Node]):
     """
     One cluster.
 
@@ -108,25 +94,22 @@ class World:
         self.late_share = randomness.late_share if randomness else 0.0
         self.split_share = randomness.split_share if randomness else 0.0
         self.flush_ns_max = randomness.flush_ns_max if randomness else 0
-        self.clock = Clock(seed)
-        self.trace = trace or Trace(Detail.NONE)
         self.session_timeout_ms = session_timeout_ms
         self.carrier = Carrier(lambda name: self.nodes[name].config.rules if name in self.nodes else None)
-        witness = Witness(self.carrier.epoch_version)
-        self.network = Network(self.clock, randomness.latency if randomness else Latency(), witness)
-        self.links = SimLinks(self.network)
+        super().__init__(
+            seed=seed,
+            latency=randomness.latency if randomness else Latency(),
+            witness=Witness(self.carrier.epoch_version),
+            words=WORDS,
+            trace=trace,
+        )
         self.zookeeper = ZooKeeper(self.clock, self.network, session_timeout_ms)
         self.network.ends[METADATA] = self.zookeeper
-        self.nodes: dict[str, Node] = {}
+        self.handlers["session"] = self.zookeeper.on_session_due
         self.watchers: list[Watcher] = []
         self.coverage = Coverage()
-        # Topics of which nothing is recorded: nobody produces to them, and no checker judges them.
-        self.aside: frozenset[str] = frozenset()
-        self.steps = 0
         self.core_steps = 0
         self._lives = 0
-        self._planned_for: dict[str, Callable[..., None]] = {}
-        self._sink: Sink | None = None
         for name, broker_id in self.ids.items():
             config = Config(
                 broker_id=broker_id,
@@ -140,69 +123,12 @@ class World:
             self.network.ends[name] = self.nodes[name]
         self.record_into(sink)
 
-    # --- time --------------------------------------------------------------------------------------------------
-    def step(self) -> bool:
-        """Process the next event; return False if none is planned."""
-        event = self.clock.pop()
-        if event is None:
-            return False
-        self.steps += 1
-        if self.trace.detail:
-            self.trace.note(f"{self.clock.now_ns} {event!r}")
-        what = event[0]
-        if what == "frame":
-            self.network.on_due(*event[1:])
-        elif what == "ended":
-            self.network.on_ended(*event[1:])
-        elif what == "session":
-            self.zookeeper.on_session_due(*event[1:])
-        elif what == "call":
-            self._planned_for[event[1]](*event[2:])
-        else:
-            self.nodes[event[1]].on_planned(what, *event[2:])
-        return True
-
-    def until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Step until the condition holds; return False if it does not within the time."""
-        deadline = self.clock.now_ns + int(seconds * NS_PER_S)
-        while not condition():
-            following = self.clock.next_ns
-            if following is None or following > deadline:
-                self.clock.advance(deadline)
-                return condition()
-            self.step()
-        return True
-
-    def run(self, seconds: float) -> None:
-        """Advance the time by that much, with all its events."""
-        self.until(lambda: False, seconds)
-
-    def on_call(self, who: str, handler: Callable[..., None]) -> None:
-        """Register the handler of events ("call", who, ...), which clients and schedules plan."""
-        self._planned_for[who] = handler
-
     # --- recording -------------------------------------------------------------------------------------------
     def record_into(self, sink: Sink | None) -> None:
         """Record all later ops in this sink; None stops recording."""
-        self._sink = sink
-        self.network.record = None if sink is None else self._record_fabric
+        super().record_into(sink)
         for node in self.nodes.values():
             node.disk.on_durable = None if sink is None else self._flush_recorder(node.name)
-
-    def observe(self, process: str, type_: OpType, event: Event) -> None:
-        """Record one op if there is a sink."""
-        if self._sink is not None and not (self.aside and getattr(event, "topic", "") in self.aside):
-            self._sink.record(process, type_, event)
-
-    def emit(self, name: str, f: str, value: Mapping[str, Any]) -> None:
-        """Record a broker's event."""
-        if self._sink is not None and not (self.aside and value.get("topic") in self.aside):
-            self._sink.record_line(Source.BROKER, name, OpType.INFO, f, value)
-        if self.trace.detail is Detail.EVENTS:
-            self.trace.note(f"{name} {f} {value!r}")
-
-    def _record_fabric(self, event: Event) -> None:
-        self.observe("fabric", OpType.INFO, event)
 
     def _flush_recorder(self, name: str) -> Callable[[str, int], None]:
         def flushed(path: str, length: int) -> None:
@@ -225,10 +151,6 @@ class World:
     def name_of(self, broker_id: int) -> str | None:
         """Return a node's name, None if no node has this id."""
         return self._names.get(broker_id)
-
-    def add_end(self, name: str, end: End) -> None:
-        """Add an endpoint that opens connections: a client."""
-        self.network.ends[name] = end
 
 
 def registration(name: str) -> Registration:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from harness.fabric.core.effects import Effect
 from harness.fabric.core.rules import Hold, Pattern
 from harness.fabric.core.verbs import LinkVerbs
-from harness.target.wire import Word
 from targets.simulator.engine.network import Network
-from targets.simulator.engine.pipe import API_OF
 
 T = TypeVar("T")
 
 
 class SimLinks(LinkVerbs[Hold]):
-    """The links of one network; see harness.cluster.interfaces.Links for the calls of every environment."""
+    """
+    The links of one network; see harness.cluster.interfaces.Links for the calls of every environment.
 
-    def __init__(self, network: Network) -> None:
-        super().__init__(network.core, network.ends, (*API_OF.values(), Word.METADATA_REQUEST))
+    Args:
+        words: what rules may name of messages: those of the system's wire.
+    """
+
+    def __init__(self, network: Network, words: Collection[str]) -> None:
+        super().__init__(network.core, network.ends, words)
         self._network = network
 
     def run(self, function: Callable[[], T]) -> T:

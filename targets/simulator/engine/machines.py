@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from harness import limits
 from harness.ability import Ability
@@ -14,13 +14,10 @@ from harness.cluster.disk_error import SLOW_MS, DiskError
 from harness.logs.replica import ReplicaLog
 from harness.model import PreconditionError
 from harness.packets import Packets
-from targets.broker.core.messages import TopicPartition
-from targets.broker.core.rules import from_text
-from targets.simulator.broker.node import Node
-from targets.simulator.broker.world import World
 from targets.simulator.engine.clock import NS_PER_MS, NS_PER_S
+from targets.simulator.engine.node import Node
 from targets.simulator.engine.node_clock import WallClock
-from targets.simulator.zookeeper.servers import SimZooKeeperServers
+from targets.simulator.engine.simulation import Simulation
 
 T = TypeVar("T")
 
@@ -28,7 +25,7 @@ T = TypeVar("T")
 class SimTime:
     """Virtual time: only waiting advances it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Simulation[Any]) -> None:
         """Use this world's time."""
         self._world = world
 
@@ -49,13 +46,14 @@ class SimMachines:
         disks: the nodes whose disk can lose power.
     """
 
-    def __init__(self, world: World, disks: Collection[str]) -> None:
+    def __init__(self, world: Simulation[Any], disks: Collection[str]) -> None:
         """Use this world's nodes."""
         self.name = "sim"
         self.power_tier = "sim"
         # Longer than the time between two checkpoints of the high watermarks, which every broker at work writes.
         self.disk_error_s = 0.12
         self._world = world
+        self._nodes: Mapping[str, Node] = world.nodes
         self._disks = frozenset(disks)
 
     def lacks(self, ability: Ability) -> str:
@@ -70,18 +68,18 @@ class SimMachines:
 
     def boot(self, name: str) -> None:
         """Start the node's process."""
-        node = self._world.nodes[name]
+        node = self._nodes[name]
         if node.process is not None:
             raise PreconditionError(f"start {name}: it runs already; expected a node that is down")
         node.boot()
 
     def install(self, name: str, protocol: str, rules: Mapping[str, str]) -> None:
         """Have the node's next process follow these rules."""
-        self._world.nodes[name].install(protocol, from_text(rules))
+        self._nodes[name].install(protocol, rules)
 
     def alive(self, name: str) -> bool:
         """Return True if the node has a process, paused or not."""
-        return self._world.nodes[name].process is not None
+        return self._nodes[name].process is not None
 
     def kill(self, name: str) -> str:
         """End the process at once; the page cache survives."""
@@ -102,7 +100,7 @@ class SimMachines:
 
     def paused(self, name: str) -> bool:
         """Return True if the node's process is paused."""
-        return self._world.nodes[name].paused
+        return self._nodes[name].paused
 
     def resume(self, name: str) -> str:
         """Resume a paused node."""
@@ -123,7 +121,7 @@ class SimMachines:
     def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
         """Set the node's clocks; they go on from what they show, whatever was seen of them."""
         del seen
-        node, now_ns = self._world.nodes[name], self._world.clock.now_ns
+        node, now_ns = self._nodes[name], self._world.clock.now_ns
         if setting.which is Which.BOTH:
             node.run_clocks(ahead_s=setting.ahead_s, rate=setting.rate)
             return
@@ -134,42 +132,42 @@ class SimMachines:
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable."""
-        return f"{self._world.nodes[name].disk.sync()} batches were not durable"
+        return f"{self._nodes[name].disk.sync()} batches were not durable"
 
     def unflushed(self, name: str) -> tuple[str, ...]:
         """Return the files of the node's logs that have batches which a power loss would take now."""
-        return self._world.nodes[name].disk.unflushed()
+        return self._nodes[name].disk.unflushed()
 
     def power_loss(self, name: str) -> str:
         """End the process and lose what was not flushed."""
         if name not in self._disks:
             raise PreconditionError(f"power loss of {name}: its disk cannot lose power; expected a replica's")
-        return f"killed; {self._world.nodes[name].lose_power()}"
+        return f"killed; {self._nodes[name].lose_power()}"
 
     def torn_power_loss(self, name: str) -> str:
         """End the process and lose a part of what was not flushed, with torn batches and zeros behind the rest."""
         if name not in self._disks:
             raise PreconditionError(f"power loss of {name}: its disk cannot lose power; expected a replica's")
-        return f"killed; {self._world.nodes[name].lose_power(torn=True)}"
+        return f"killed; {self._nodes[name].lose_power(torn=True)}"
 
     def lose_disk(self, name: str) -> str:
         """Give the node an empty disk in place of its own."""
         if self.alive(name):
             raise PreconditionError(f"lose the disk of {name}: it runs; expected a node that is down")
-        return f"{self._world.nodes[name].disk.empty()} logs lost"
+        return f"{self._nodes[name].disk.empty()} logs lost"
 
     def break_disk(self, name: str, error: DiskError) -> str:
         """Have one of the node's next calls fail, or all take longer."""
-        self._world.nodes[name].break_disk(error)
+        self._nodes[name].break_disk(error)
         return f"every call takes {SLOW_MS} ms longer" if error is DiskError.SLOW else ""
 
     def disk_state(self, name: str) -> str:
         """Return what is wrong with the node's disk now."""
-        return self._world.nodes[name].disk.errors.armed or ""
+        return self._nodes[name].disk.errors.armed or ""
 
     def mend_disk(self, name: str) -> str:
         """Have the node's disk report no error any more; return what failed meanwhile."""
-        return self._world.nodes[name].disk.errors.mend()
+        return self._nodes[name].disk.errors.mend()
 
     def impair_packets(self, name: str, how: Packets) -> None:
         """Let this become of the node's packets from now on, after a restart of the node too."""
@@ -189,7 +187,7 @@ class SimMachines:
 
     def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """Flip a byte of a replica's log or checkpoint, in the page cache and on the medium."""
-        found = self._world.nodes[name].disk.flip(TopicPartition(topic, partition), where)
+        found = self._nodes[name].disk.flip(topic, partition, where)
         if found is None:
             raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
         return found
@@ -198,14 +196,14 @@ class SimMachines:
         """Remove the newest segment of a replica's log."""
         if self.alive(name):
             raise PreconditionError(f"delete a segment of {name}: it runs; expected a node that is down")
-        gone = self._world.nodes[name].disk.delete_active_segment(TopicPartition(topic, partition))
+        gone = self._nodes[name].disk.delete_active_segment(topic, partition)
         if gone is None:
             raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
         return f"{gone} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its disk holds it."""
-        return self._world.nodes[name].disk.replica_log(TopicPartition(topic, partition))
+        return self._nodes[name].disk.replica_log(topic, partition)
 
     def log_end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends."""
@@ -214,7 +212,7 @@ class SimMachines:
 
     def log_text(self, name: str) -> str:
         """Return the printed lines of the node's processes so far."""
-        return "\n".join(self._world.nodes[name].printed)
+        return "\n".join(self._nodes[name].printed)
 
     def drain(self, name: str) -> None:
         """Do nothing: events are recorded at once."""
@@ -223,7 +221,7 @@ class SimMachines:
         """Do nothing: nodes end with their world, and the thread that cancels a run must not touch them."""
 
     def _running(self, what: str, name: str) -> Node:
-        node = self._world.nodes[name]
+        node = self._nodes[name]
         if node.process is None:
             raise PreconditionError(f"{what} {name}: no process is there; expected one that runs")
         return node
@@ -232,10 +230,33 @@ class SimMachines:
         return f"{self._world.clock.now_ns / NS_PER_MS:.1f} ms of virtual time"
 
 
-class ServedMachines(SimMachines):
-    """The nodes of a world, with the servers of its ZooKeeper: nodes that are no replicas."""
+class Servers(Protocol):
+    """The processes of a world's services."""
 
-    def __init__(self, world: World, disks: Collection[str], servers: SimZooKeeperServers) -> None:
+    @property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """The servers of each kind."""
+
+    def alive(self, name: str) -> bool:
+        """Return True if the server has a process, paused or not."""
+
+    def paused(self, name: str) -> bool:
+        """Return True if the server's process is paused."""
+
+    def kill(self, name: str) -> str:
+        """End the server's process; what it promised is on its disk."""
+
+    def pause(self, name: str) -> str:
+        """Stop the server's process without ending it."""
+
+    def resume(self, name: str) -> str:
+        """Resume a paused server."""
+
+
+class ServedMachines(SimMachines):
+    """The nodes of a world, with the servers of its services: nodes that are no replicas."""
+
+    def __init__(self, world: Simulation[Any], disks: Collection[str], servers: Servers) -> None:
         super().__init__(world, disks)
         self._servers = servers
         self._names = frozenset(chain(*servers.names.values()))

@@ -1,5 +1,5 @@
 """
-The simulated network: connections between nodes, clients and ZooKeeper, in virtual time.
+The simulated network: connections between nodes, clients and services, in virtual time.
 
 Frames of one connection and direction arrive in order; between connections the order is random in a random world.
 The link core (harness/fabric/core/links.py) applies the rules. It judges a frame when it would arrive, so that a
@@ -8,19 +8,28 @@ rule also holds or loses frames that were sent before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
+from harness.events import Event
 from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, Record, Reset, Wake
 from harness.fabric.core.links import LinkCore
-from harness.fabric.core.rules import CLIENTS
+from harness.fabric.core.rules import CLIENTS, Link
 from harness.packets import LATE_MS, LOST_PERCENT, Packets
-from targets.broker.core.events import ANYBODY
-from targets.broker.core.messages import NO_SESSION_EPOCH, FetchRequest, Request
-from targets.simulator.broker.witness import Recorder, Witness
 from targets.simulator.engine.clock import NS_PER_MS, Clock
-from targets.simulator.engine.pipe import ANSWERS, DIRECTIONS, REQUESTS, End, Frame, Pipe
+from targets.simulator.engine.pipe import ANSWERS, REQUESTS, End, Frame, Pipe
+
+P = TypeVar("P", bound=Pipe)
+# Receives the fabric's events.
+Recorder: TypeAlias = Callable[[Event], None]
+
+
+class Witness(Protocol):
+    """Records what links pass: a frame passes when it is delivered, not while it is held."""
+
+    def passed(self, record: Recorder, pipe: Pipe, direction: int, frame: Frame) -> None:
+        """Record a delivered frame if the history has an event for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +73,23 @@ class Network:
         self.dialled = 0
 
     # --- connections -----------------------------------------------------------------------------------------
-    def dial(self, src: str, dst: str, channel: str, *, outside: bool = False, meant_for: int = ANYBODY) -> Pipe:
-        """Open a connection; if nothing listens it ends after a while, as a refused one does."""
+    def dial(
+        self,
+        src: str,
+        dst: str,
+        channel: str,
+        make: Callable[[Link, int, str, bool], P],
+        *,
+        outside: bool = False,
+    ) -> P:
+        """
+        Open a connection; if nothing listens it ends after a while, as a refused one does.
+
+        Args:
+            make: the system's class of connections.
+        """
         self.dialled += 1
-        pipe = Pipe((src, dst), self.dialled, channel, outside, meant_for)
+        pipe = make((src, dst), self.dialled, channel, outside)
         self.pipes[pipe.number] = pipe
         if not outside:
             self.core.connections[pipe] = None
@@ -84,7 +106,7 @@ class Network:
         pipe: Pipe,
         direction: int,
         body: Any,
-        request: Request | None = None,
+        request: Any = None,
         *,
         tag: int = -1,
         end: bool = False,
@@ -98,10 +120,7 @@ class Network:
             due = self._due_ns(pipe.receiver(direction), due, lane.last_due_ns)
         due = max(due, lane.last_due_ns)
         lane.last_due_ns = due
-        frame = Frame(due, pipe.link, DIRECTIONS[direction], body, request, tag, end=end)
-        if type(request) is FetchRequest and request.session_epoch != NO_SESSION_EPOCH:
-            frame.about = pipe.about(direction, request, tag)
-        lane.frames.append(frame)
+        lane.frames.append(pipe.frame(due, direction, body, request, tag, end=end))
         if lane.planned_ns < 0:
             self._plan(pipe, direction, due)
 

@@ -7,18 +7,12 @@ Before the first step there is no cluster yet, and after the last one it must be
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any
 
 from harness.effect import Effect, Nature
 from harness.events import Injection, Step
 from harness.model import Op, OpType
-from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, broker_path
-from targets.simulator.broker.world import World
-
-# In place of a session: who writes to ZooKeeper by hand. And the faults of the schedules that do the same.
-OPERATOR: Final = 0
-DEPOSE: Final = "depose-controller"
-EXPIRE: Final = "expire"
+from targets.simulator.engine.simulation import Simulation
 
 
 @dataclass(slots=True)
@@ -44,30 +38,8 @@ class PlayTime:
         return first and not self.over
 
 
-def note_fault(world: World, fault: str, name: str, effect: Effect) -> None:
+def note_fault(world: Simulation[Any], fault: str, name: str, effect: Effect) -> None:
     """Record a fault that no step of the schedule injects, as if one had."""
     about = Injection(name=fault, nodes=(name,), **Nature(effect=effect).as_fields())
     world.observe(about.PROCESS, OpType.INVOKE, about)
     world.observe(about.PROCESS, OpType.OK, replace(about, probe="drawn with the world"))
-
-
-def depose_controller(world: World) -> None:
-    """Remove the controller's node, as an operator does; do nothing if there is none."""
-    node = world.zookeeper.tree.nodes.get(CONTROLLER)
-    name = None if node is None else world.name_of(int(node.data))
-    if name is not None:
-        note_fault(world, DEPOSE, name, Effect.OFFICE_LOST)
-        world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), OPERATOR)
-
-
-def end_sessions(world: World, name: str) -> None:
-    """End all sessions of a node, as its expiry does; do nothing if it has none."""
-    for number in [each.number for each in world.zookeeper.sessions.values() if each.owner == name]:
-        note_registration_end(world, name, number)
-        world.zookeeper.expire(number)
-
-
-def note_registration_end(world: World, name: str, session: int) -> None:
-    """Record that a registration goes: the node may never hear that it was there, and need not report it."""
-    if world.zookeeper.session_of(broker_path(world.ids[name])) == session:
-        note_fault(world, EXPIRE, name, Effect.SESSION_ENDED)

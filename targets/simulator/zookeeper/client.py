@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from harness.fabric.core.rules import METADATA
-from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
-from targets.broker.core.zookeeper import ZkChildren, ZkError, ZkExists, ZkNode, ZkOp, ZkResult
 from targets.simulator.engine.clock import NS_PER_MS, Clock
 from targets.simulator.engine.network import Network
 from targets.simulator.engine.pipe import REQUESTS, Frame, Pipe
+from targets.simulator.zookeeper.ops import Children, Error, Exists, Node, Op, Result
+from targets.simulator.zookeeper.pipe import ZkPipe
 from targets.simulator.zookeeper.server import ASK, CLOSE, CONNECT, CONNECTED, DONE, FIRED, PING, PONG
 from targets.simulator.zookeeper.tree import CHILDREN, DATA
 
@@ -30,12 +30,38 @@ SPLIT_SHARE: Final = 0.2
 LATE_NS_MAX: Final = 60 * NS_PER_MS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """All results of an ask, with the session in which they came."""
+
+    tag: int
+    session: int
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fired:
+    """A watch of a path fired."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announced:
+    """A session has begun, or none is left (0)."""
+
+    session: int
+
+
+Heard: TypeAlias = Answered | Fired | Announced
+
+
 @dataclass(slots=True, kw_only=True)
 class _Ask:
     """An ask in flight and its results so far."""
 
-    ops: tuple[ZkOp, ...]
-    results: list[ZkResult | None]
+    ops: tuple[Op, ...]
+    results: list[Result | None]
     left: int
 
 
@@ -46,7 +72,7 @@ class ZkClient:
     Args:
         late_share: how often an answer or a watch waits in the process, and all behind it, while the news of
             another session do not: every answer has the session in which it was made.
-        post: receives the core's events.
+        post: receives what is heard.
     """
 
     def __init__(
@@ -59,7 +85,7 @@ class ZkClient:
         timeout_ms: int,
         is_random: bool,
         late_share: float = 0.0,
-        post: Callable[[Event], None],
+        post: Callable[[Heard], None],
     ) -> None:
         self.announced = 0
         self._name = name
@@ -70,7 +96,7 @@ class ZkClient:
         self._ping_ns = timeout_ms * NS_PER_MS // 3
         self._is_random = is_random
         self._late_share = late_share
-        self._late: list[Event] = []
+        self._late: list[Heard] = []
         # The session until whose successor's announcement all that is heard waits, 0 for none.
         self._behind = 0
         self._post_now = post
@@ -92,7 +118,7 @@ class ZkClient:
     def connect(self) -> None:
         """Connect, and continue the previous session if there was one."""
         if self._pipe is None:
-            self._pipe = self._network.dial(self._name, METADATA, METADATA)
+            self._pipe = self._network.dial(self._name, METADATA, METADATA, ZkPipe)
             self._network.send(self._pipe, REQUESTS, (CONNECT, self._session))
             self._plan_ping()
 
@@ -132,7 +158,7 @@ class ZkClient:
             for kind in (CHILDREN, DATA):
                 for path in [path for of_kind, path in watches if of_kind == kind]:
                     if self.announced:
-                        self._post(ZkFired(path=path))
+                        self._post(Fired(path=path))
         self.clock.after(self._retry_ns, ("redial", self._name, self._life))
         self._retry_ns = min(2 * self._retry_ns, RETRY_NS_MAX)
 
@@ -140,8 +166,8 @@ class ZkClient:
         asks, self._asks = self._asks, {}
         self._waiting.clear()
         for tag, ask in asks.items():
-            results = tuple(ZkError.LOST if result is None else result for result in ask.results)
-            self._post(ZkAnswered(tag=tag, session=self.announced, results=results))
+            results = tuple(Error.LOST if result is None else result for result in ask.results)
+            self._post(Answered(tag=tag, session=self.announced, results=results))
 
     def _on_connected(self, session: int) -> None:
         self._retry_ns = RETRY_NS
@@ -164,11 +190,11 @@ class ZkClient:
     def _announce(self, session: int) -> None:
         if session != self.announced:
             self.announced = session
-            self._post_now(ZkSession(session=session))
+            self._post_now(Announced(session=session))
             if self._behind and session not in (0, self._behind):
                 self._catch_up_later()
 
-    def _post(self, event: ZkAnswered | ZkFired) -> None:
+    def _post(self, event: Answered | Fired) -> None:
         """Pass an answer or a watch on, or let it wait behind others."""
         if self._late or self._behind:
             self._late.append(event)
@@ -196,10 +222,10 @@ class ZkClient:
             self._post_now(event)
 
     # --- asking ----------------------------------------------------------------------------------------------
-    def ask(self, tag: int, ops: tuple[ZkOp, ...]) -> None:
-        """Send the operations in order; one ZkAnswered follows, with a result for each."""
+    def ask(self, tag: int, ops: tuple[Op, ...]) -> None:
+        """Send the operations in order; one Answered follows, with a result for each."""
         # An empty ask reads something too, so that it keeps its place in the order.
-        sent = ops or (ZkExists(path="/"),)
+        sent = ops or (Exists(path="/"),)
         self._asks[tag] = _Ask(ops=sent, results=[None] * len(ops), left=len(sent))
         if self._connected:
             self._send(tag)
@@ -229,11 +255,11 @@ class ZkClient:
             kind, path = rest
             if (kind, path) in self._watches:
                 del self._watches[kind, path]
-                self._post(ZkFired(path=path))
+                self._post(Fired(path=path))
         elif what == PONG:
             self._pinged = False
 
-    def _on_done(self, tag: int, first: int, results: tuple[ZkResult, ...]) -> None:
+    def _on_done(self, tag: int, first: int, results: tuple[Result, ...]) -> None:
         ask = self._asks[tag]
         for place, (op, result) in enumerate(zip(ask.ops[first:], results, strict=False), start=first):
             self._note_watch(op, result)
@@ -242,11 +268,11 @@ class ZkClient:
             ask.left -= 1
         if ask.left == 0:
             del self._asks[tag]
-            found = tuple(ZkError.LOST if result is None else result for result in ask.results)
-            self._post(ZkAnswered(tag=tag, session=self.announced, results=found))
+            found = tuple(Error.LOST if result is None else result for result in ask.results)
+            self._post(Answered(tag=tag, session=self.announced, results=found))
 
-    def _note_watch(self, op: ZkOp, result: ZkResult) -> None:
-        if isinstance(op, ZkExists) and op.watch and (isinstance(result, ZkNode) or result is ZkError.NO_NODE):
+    def _note_watch(self, op: Op, result: Result) -> None:
+        if isinstance(op, Exists) and op.watch and (isinstance(result, Node) or result is Error.NO_NODE):
             self._watches[DATA, op.path] = None
-        elif isinstance(op, ZkChildren) and op.watch and not isinstance(result, ZkError):
+        elif isinstance(op, Children) and op.watch and not isinstance(result, Error):
             self._watches[CHILDREN, op.path] = None

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from harness.fabric.core.rules import METADATA
-from targets.broker.core.zookeeper import ZkCreate, ZkMulti, ZkOp, ZkResult
 from targets.simulator.engine.clock import NS_PER_MS, Clock
 from targets.simulator.engine.network import Network
-from targets.simulator.engine.pipe import ANSWERS, MULTI, Frame, Pipe
+from targets.simulator.engine.pipe import ANSWERS, Frame, Pipe
+from targets.simulator.zookeeper.ops import Create, Multi, Op, Result
+from targets.simulator.zookeeper.pipe import MULTI
 from targets.simulator.zookeeper.tree import Tree
 
 # Large, as real session ids are, so that small numbers are never taken for one.
@@ -64,12 +65,12 @@ class Ending:
     part: float = 1.0
     silent: bool = False
 
-    def counts(self, ops: Sequence[ZkOp]) -> bool:
+    def counts(self, ops: Sequence[Op]) -> bool:
         """Count an ask; return True if it is the last."""
         self.left -= not self.writes or any(map(_writes, ops))
         return self.left <= 0
 
-    def answered(self, ops: tuple[ZkOp, ...]) -> tuple[ZkOp, ...]:
+    def answered(self, ops: tuple[Op, ...]) -> tuple[Op, ...]:
         """Return those operations of the last ask that are still answered, one at least."""
         return ops if self.session else ops[: max(1, round(self.part * len(ops)))]
 
@@ -164,7 +165,7 @@ class ZooKeeper:
             self._of_pipe[pipe.number] = session.number
         self._network.send(pipe, ANSWERS, (CONNECTED, 0 if session is None else session.number))
 
-    def _ask(self, pipe: Pipe, session: Session, tag: int, first: int, ops: tuple[ZkOp, ...]) -> None:
+    def _ask(self, pipe: Pipe, session: Session, tag: int, first: int, ops: tuple[Op, ...]) -> None:
         lost = self.losing.pop(session.owner, None) if any(map(_writes, ops)) else None
         if lost is False:
             self._network.reset(pipe, "the connection is lost before a write")
@@ -173,11 +174,11 @@ class ZooKeeper:
         ends = ending is not None and ending.counts(ops)
         if ending is not None and ends:
             ops = ending.answered(ops)
-        results: tuple[ZkResult, ...] = tuple(self.tree.do(op, session.number, pipe.number) for op in ops)
+        results: tuple[Result, ...] = tuple(self.tree.do(op, session.number, pipe.number) for op in ops)
         if lost is not None:
             self._network.reset(pipe, "the connection is lost after a write")
         elif not (ending is not None and ends and ending.silent):
-            number = MULTI if any(isinstance(op, ZkMulti) for op in ops) else -1
+            number = MULTI if any(isinstance(op, Multi) for op in ops) else -1
             self._network.send(pipe, ANSWERS, (DONE, tag, first, results), tag=number)
         if ending is not None and ends:
             del self.ending[session.owner]
@@ -281,5 +282,5 @@ class ZooKeeper:
         return 0 if node is None else node.owner
 
 
-def _writes(op: ZkOp) -> bool:
-    return isinstance(op, ZkCreate | ZkMulti)
+def _writes(op: Op) -> bool:
+    return isinstance(op, Create | Multi)

@@ -8,11 +8,12 @@ Source:  ZooKeeper Internals, "Leader Activation"; SessionTracker (a new leader 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from harness.model import PreconditionError
-from targets.simulator.broker.world import World
 from targets.simulator.engine.clock import NS_PER_MS
+from targets.simulator.engine.simulation import Simulation
+from targets.simulator.zookeeper.server import ZooKeeper
 
 KIND: Final = "zookeeper"
 SEVERAL: Final = 3
@@ -31,9 +32,10 @@ class SimZooKeeperServers:
         count: how many there are, 1 or 3; the last one leads at first, as it has the highest id.
     """
 
-    def __init__(self, world: World, count: int = SEVERAL) -> None:
+    def __init__(self, world: Simulation[Any], zookeeper: ZooKeeper, count: int = SEVERAL) -> None:
         """All serve."""
         self._world = world
+        self._zookeeper = zookeeper
         self._all = tuple(f"{KIND}-{number}" for number in range(1, count + 1))
         self._leader = self._all[-1]
         self._frozen = False
@@ -55,19 +57,18 @@ class SimZooKeeperServers:
     # --- faults of all servers ---------------------------------------------------------------------------------
     def halt(self, kind: str) -> str:
         """Freeze all servers."""
-        zookeeper = self._world.zookeeper
         if self.out:
             raise PreconditionError(f"{kind} is out already; expected it to serve")
         self._frozen = True
-        zookeeper.halt()
-        return f"{len(self._able())} servers frozen, {len(zookeeper.sessions)} sessions wait"
+        self._zookeeper.halt()
+        return f"{len(self._able())} servers frozen, {len(self._zookeeper.sessions)} sessions wait"
 
     def lose_leader(self, kind: str) -> str:
         """Kill the leader, and let another lead after an election."""
         was = self._leader
         if self.out or self._killed or self._lost or len(self._all) < SEVERAL:
             raise PreconditionError(f"{self._away() or f'one {kind}'}; expected all servers to serve")
-        before = set(self._world.zookeeper.sessions)
+        before = set(self._zookeeper.sessions)
         self._killed.append(was)
         self._elect()
         return f"{was} led and was killed; {self._leader} leads; {self._kept(before)}"
@@ -80,11 +81,11 @@ class SimZooKeeperServers:
 
     def mend(self) -> str:
         """Let all servers serve again that the faults above took away."""
-        lacked, before = self.lacking(), set(self._world.zookeeper.sessions)
+        lacked, before = self.lacking(), set(self._zookeeper.sessions)
         self._killed.clear()
         if self._frozen:
             self._frozen = False
-            self._world.zookeeper.go_on()
+            self._zookeeper.go_on()
         return f"{lacked}; now all {len(self._able())} serve, {self._leader} leads, {self._kept(before)}"
 
     # --- faults of single servers ------------------------------------------------------------------------------
@@ -132,7 +133,7 @@ class SimZooKeeperServers:
         if self._too_few():
             # A lone server that is paused keeps its connections; without a majority the others end theirs.
             lone = len(self._all) == 1 and how == _PAUSED
-            (self._world.zookeeper.halt if lone else self._world.zookeeper.lose_leader)()
+            (self._zookeeper.halt if lone else self._zookeeper.lose_leader)()
         elif name == self._leader:
             self._elect()
 
@@ -142,7 +143,7 @@ class SimZooKeeperServers:
         if not lacked or self._too_few():
             return
         if len(self._all) == 1 and how == _PAUSED:
-            self._world.zookeeper.go_on()
+            self._zookeeper.go_on()
         else:
             self._elect()
 
@@ -156,7 +157,7 @@ class SimZooKeeperServers:
 
     def _elect(self) -> None:
         """Let another server lead after an election; return when it does."""
-        zookeeper, was = self._world.zookeeper, self._leader
+        zookeeper, was = self._zookeeper, self._leader
         if not zookeeper.electing:
             zookeeper.lose_leader()
         self._world.clock.after(ELECTION_MS * NS_PER_MS, ("call", CALL))
@@ -166,7 +167,7 @@ class SimZooKeeperServers:
 
     def _elected(self) -> None:
         if not self._too_few():
-            self._world.zookeeper.lead_again()
+            self._zookeeper.lead_again()
 
     def _away(self) -> str:
         gone = [*self._killed, *self._lost]
@@ -176,4 +177,4 @@ class SimZooKeeperServers:
         return "no majority of the servers is left" if self._too_few() else f"{self._leader} leads"
 
     def _kept(self, before: set[int]) -> str:
-        return f"{len(before & set(self._world.zookeeper.sessions))} of {len(before)} sessions kept"
+        return f"{len(before & set(self._zookeeper.sessions))} of {len(before)} sessions kept"

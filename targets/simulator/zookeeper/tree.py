@@ -9,31 +9,30 @@ Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Watches", "Consistenc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
-from targets.broker.core.zookeeper import (
-    ZkCheck,
-    ZkChildren,
-    ZkCreate,
-    ZkDelete,
-    ZkDone,
-    ZkError,
-    ZkExists,
-    ZkGet,
-    ZkMulti,
-    ZkNames,
-    ZkNode,
-    ZkOp,
-    ZkResult,
-    ZkSet,
-    ZkSync,
+from targets.simulator.zookeeper.ops import (
+    ANY_VERSION,
+    Check,
+    Children,
+    Create,
+    Delete,
+    Done,
+    Error,
+    Exists,
+    Get,
+    Multi,
+    Names,
+    Node,
+    Op,
+    Result,
+    Set,
+    Sync,
+    Write,
 )
 
-ANY_VERSION: Final = -1
 DATA: Final = "data"
 CHILDREN: Final = "children"
-
-ZkWrite: TypeAlias = ZkCreate | ZkSet | ZkDelete | ZkCheck
 
 
 class Tree:
@@ -48,44 +47,44 @@ class Tree:
     """
 
     def __init__(self, fire: Callable[[int, str, str], None]) -> None:
-        self.nodes: dict[str, ZkNode] = {}
+        self.nodes: dict[str, Node] = {}
         self.zxid = 0
         self.changed: list[Callable[[str], None]] = []
-        self.wrote: list[Callable[[Sequence[ZkWrite], int], None]] = []
+        self.wrote: list[Callable[[Sequence[Write], int], None]] = []
         self._children: dict[str, dict[str, None]] = {"": {}}
         self._watches: dict[tuple[str, str], dict[int, None]] = {}
         self._fire = fire
 
     # --- reading ---------------------------------------------------------------------------------------------
-    def do(self, op: ZkOp, session: int, watcher: int) -> ZkResult:
+    def do(self, op: Op, session: int, watcher: int) -> Result:
         """Perform one operation for a session; a watch is set for the watcher."""
         match op:
-            case ZkGet(path=path):
-                return self.nodes.get(path, ZkError.NO_NODE)
-            case ZkExists(path=path, watch=watch):
+            case Get(path=path):
+                return self.nodes.get(path, Error.NO_NODE)
+            case Exists(path=path, watch=watch):
                 if watch:
                     self._watch(DATA, path, watcher)
                 return self._stat(path)
-            case ZkChildren(path=path, watch=watch):
+            case Children(path=path, watch=watch):
                 if path not in self.nodes:
-                    return ZkError.NO_NODE
+                    return Error.NO_NODE
                 if watch:
                     self._watch(CHILDREN, path, watcher)
-                return ZkNames(names=tuple(sorted(self._children.get(path, ()))))
-            case ZkSync():
-                return ZkDone()  # there is one state, and all servers have it
-            case ZkMulti(ops=parts):
+                return Names(names=tuple(sorted(self._children.get(path, ()))))
+            case Sync():
+                return Done()  # there is one state, and all servers have it
+            case Multi(parts=parts):
                 return self.write(parts, session)
-            case ZkCreate():
+            case Create():
                 return self.write((op,), session)
 
-    def _stat(self, path: str) -> ZkResult:
+    def _stat(self, path: str) -> Result:
         if path == "/":
-            return ZkNode(data=b"", version=0, owner=0, czxid=0)
+            return Node(data=b"", version=0, owner=0, czxid=0)
         node = self.nodes.get(path)
         if node is None:
-            return ZkError.NO_NODE
-        return ZkNode(data=b"", version=node.version, owner=node.owner, czxid=node.czxid, mzxid=node.mzxid)
+            return Error.NO_NODE
+        return Node(data=b"", version=node.version, owner=node.owner, czxid=node.czxid, mzxid=node.mzxid)
 
     def _watch(self, kind: str, path: str, watcher: int) -> None:
         self._watches.setdefault((kind, path), {})[watcher] = None
@@ -96,10 +95,10 @@ class Tree:
             waiting.pop(watcher, None)
 
     # --- writing ---------------------------------------------------------------------------------------------
-    def write(self, parts: Sequence[ZkWrite], session: int) -> ZkResult:
+    def write(self, parts: Sequence[Write], session: int) -> Result:
         """Perform all of the writes or none."""
         self.zxid += 1
-        undo: list[tuple[str, ZkNode | None]] = []
+        undo: list[tuple[str, Node | None]] = []
         for part in parts:
             error = self._write(part, session, undo)
             if error is not None:
@@ -109,9 +108,9 @@ class Tree:
         for witness in self.wrote:
             witness(parts, session)
         for part in parts:
-            if not isinstance(part, ZkCheck):
-                self._announce(part.path, parent=not isinstance(part, ZkSet))
-        return ZkDone()
+            if not isinstance(part, Check):
+                self._announce(part.path, parent=not isinstance(part, Set))
+        return Done()
 
     def end_session(self, session: int) -> None:
         """Delete the ephemerals of a session, as one write."""
@@ -122,37 +121,39 @@ class Tree:
         for path in gone:
             self._announce(path, parent=True)
 
-    def _write(self, part: ZkWrite, session: int, undo: list[tuple[str, ZkNode | None]]) -> ZkError | None:
+    def _write(self, part: Write, session: int, undo: list[tuple[str, Node | None]]) -> Error | None:
+        # A caller's own word for it would be refused, or do nothing.
+        assert isinstance(part, Write), f"{part!r}: expected a write of {Write}"
         path = part.path
         node = self.nodes.get(path)
-        if isinstance(part, ZkCreate):
+        if isinstance(part, Create):
             if node is not None:
-                return ZkError.NODE_EXISTS
+                return Error.NODE_EXISTS
             parent = path.rpartition("/")[0]
             if parent and parent not in self.nodes:
-                return ZkError.NO_NODE
+                return Error.NO_NODE
             owner = session if part.ephemeral else 0
-            made = ZkNode(data=part.data, version=0, owner=owner, czxid=self.zxid, mzxid=self.zxid)
+            made = Node(data=part.data, version=0, owner=owner, czxid=self.zxid, mzxid=self.zxid)
             undo.append((path, None))
             self._put(path, made)
             return None
         if node is None:
-            return ZkError.NO_NODE
+            return Error.NO_NODE
         if part.version not in (ANY_VERSION, node.version):
-            return ZkError.BAD_VERSION
-        if isinstance(part, ZkSet):
+            return Error.BAD_VERSION
+        if isinstance(part, Set):
             undo.append((path, node))
             version = node.version + 1
             data, owner, czxid = part.data, node.owner, node.czxid
-            self._put(path, ZkNode(data=data, version=version, owner=owner, czxid=czxid, mzxid=self.zxid))
-        elif isinstance(part, ZkDelete):
+            self._put(path, Node(data=data, version=version, owner=owner, czxid=czxid, mzxid=self.zxid))
+        elif isinstance(part, Delete):
             if self._children.get(path):
-                return ZkError.REFUSED
+                return Error.REFUSED
             undo.append((path, node))
             self._put(path, None)
         return None
 
-    def _put(self, path: str, node: ZkNode | None) -> None:
+    def _put(self, path: str, node: Node | None) -> None:
         parent, _, name = path.rpartition("/")
         if node is None:
             self.nodes.pop(path, None)

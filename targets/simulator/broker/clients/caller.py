@@ -16,6 +16,7 @@ from harness.model import OpType
 from harness.workload.plan import Place
 from targets.broker.core.messages import Request, Response
 from targets.simulator.broker.clients.operations import LOST, NO_ANSWER, REFUSED_TO_CONNECT
+from targets.simulator.broker.wire import WirePipe
 from targets.simulator.broker.world import World
 from targets.simulator.engine.pipe import REQUESTS, Frame, Pipe
 
@@ -158,7 +159,7 @@ class Caller:
             return pipe
         if not self.world.nodes[node].listening:
             return None
-        pipe = self._pipes[node] = self.world.network.dial(self.name, node, "client", outside=True)
+        pipe = self._pipes[node] = self.world.network.dial(self.name, node, "client", WirePipe, outside=True)
         return pipe
 
     def _number(self) -> int:

@@ -38,8 +38,10 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
-from targets.broker.core.zookeeper import CONTROLLER, broker_path, decode_state, leader_and_isr_path
+from targets.broker.core.zookeeper import CONTROLLER, broker_path, leader_and_isr_path
+from targets.simulator.broker.coordination import state_in
 from targets.simulator.broker.storage.records import content_of, make_batch
+from targets.simulator.broker.wire import WirePipe
 from targets.simulator.broker.world import World
 from targets.simulator.engine.clock import EPOCH_MS, NS_PER_MS, NS_PER_S
 from targets.simulator.engine.pipe import REQUESTS, Frame, Pipe
@@ -141,7 +143,7 @@ class Operation:
             return
         if self._pipe is None or self._pipe.over or self._pipe.dst != name:
             self._close()
-            self._pipe = self.world.network.dial(self.name, name, "client", outside=True)
+            self._pipe = self.world.network.dial(self.name, name, "client", WirePipe, outside=True)
         request = self.request()
         self.world.network.send(self._pipe, REQUESTS, (self._asked, request), request)
         self._sent = True
@@ -186,7 +188,7 @@ class Operation:
         """Return the leader, as brokers would report it from ZooKeeper: only a registered leader counts."""
         nodes = self.world.zookeeper.tree.nodes
         state = nodes.get(leader_and_isr_path(tp))
-        leader = -1 if state is None else decode_state(state).leader
+        leader = -1 if state is None else state_in(state).leader
         return self.world.name_of(leader) if broker_path(leader) in nodes else None
 
     def record(self, type_: OpType, event: Event) -> None:

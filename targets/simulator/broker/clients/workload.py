@@ -11,13 +11,14 @@ from harness.workload.lives import next_to_crash
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import FIRST, ChurnScript, ConsumerScript, Life, ProducerScript
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.zookeeper import decode_state, leader_and_isr_path
+from targets.broker.core.zookeeper import leader_and_isr_path
 from targets.simulator.broker.clients.caller import Caller
 from targets.simulator.broker.clients.churner import SimChurner
 from targets.simulator.broker.clients.consumer import SimConsumer
 from targets.simulator.broker.clients.lives import Begin, SimLives, Working
 from targets.simulator.broker.clients.metadata import Metadata
 from targets.simulator.broker.clients.producer import SimProducer
+from targets.simulator.broker.coordination import state_in
 from targets.simulator.broker.world import World
 
 # For how many bytes a consumer waits in a run of several partitions: mostly for one, as by default in Kafka.
@@ -123,6 +124,5 @@ def _leaders(world: World, places: Sequence[Place]) -> dict[Place, str | None]:
     nodes = world.zookeeper.tree.nodes
     states = {place: nodes.get(leader_and_isr_path(TopicPartition(*place))) for place in places}
     return {
-        place: None if state is None else world.name_of(decode_state(state).leader)
-        for place, state in states.items()
+        place: None if state is None else world.name_of(state_in(state).leader) for place, state in states.items()
     }

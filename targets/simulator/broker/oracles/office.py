@@ -20,19 +20,18 @@ from targets.broker.core.zookeeper import (
     CONTROLLER_EPOCH,
     PartitionState,
     ZkCreate,
-    ZkDelete,
     ZkError,
     ZkExists,
     ZkMulti,
     ZkNode,
     ZkSet,
-    decode_state,
     leader_and_isr_path,
 )
+from targets.simulator.broker.coordination import state_in, state_written
 from targets.simulator.broker.oracles.partition import PartitionOracle
 from targets.simulator.broker.oracles.violation import Rule
 from targets.simulator.broker.world import World
-from targets.simulator.zookeeper.tree import ZkWrite
+from targets.simulator.zookeeper import ops
 
 NOBODY: Final = 0
 
@@ -59,7 +58,7 @@ class Office:
         if holder is not None:
             self._won[self._epoch()] = holder.owner
         self._states = {
-            path: decode_state(node) for path in self._of_path if (node := self._tree.nodes.get(path)) is not None
+            path: state_in(node) for path in self._of_path if (node := self._tree.nodes.get(path)) is not None
         }
         self._tree.wrote.append(self._on_write)
 
@@ -130,7 +129,7 @@ class Office:
         for part in multi.ops:
             oracle = self._of_path.get(part.path)
             if oracle is not None and isinstance(part, ZkCreate | ZkSet):
-                self._judge_decision(name, oracle, _state(part))
+                self._judge_decision(name, oracle, state_written(part.data))
 
     def _judge_decision(self, name: str, oracle: PartitionOracle, state: PartitionState) -> None:
         broker = self._world.nodes[name].broker
@@ -152,16 +151,16 @@ class Office:
             )
 
     # --- what has been written -------------------------------------------------------------------------------
-    def _on_write(self, parts: Sequence[ZkWrite], session: int) -> None:
+    def _on_write(self, parts: Sequence[ops.Write], session: int) -> None:
         for part in parts:
-            if part.path == CONTROLLER and isinstance(part, ZkCreate):
+            if part.path == CONTROLLER and isinstance(part, ops.Create):
                 self._won[self._epoch()] = session
             oracle = self._of_path.get(part.path)
-            if oracle is not None and isinstance(part, ZkCreate | ZkSet):
-                state = _state(part)
+            if oracle is not None and isinstance(part, ops.Create | ops.Set):
+                state = state_written(part.data)
                 self._judge_write(oracle, state, self._states.get(part.path), session)
                 self._states[part.path] = state
-            elif oracle is not None and isinstance(part, ZkDelete):
+            elif oracle is not None and isinstance(part, ops.Delete):
                 self._states.pop(part.path, None)
 
     def _judge_write(
@@ -185,7 +184,3 @@ class Office:
     def _epoch(self) -> int:
         node = self._tree.nodes.get(CONTROLLER_EPOCH)
         return NOBODY if node is None else int(node.data)
-
-
-def _state(part: ZkCreate | ZkSet) -> PartitionState:
-    return decode_state(ZkNode(data=part.data, version=0, owner=NOBODY, czxid=0))

@@ -22,7 +22,8 @@ from collections.abc import Sequence
 from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Role
-from targets.broker.core.zookeeper import ZkNode, decode_state, leader_and_isr_path
+from targets.broker.core.zookeeper import leader_and_isr_path
+from targets.simulator.broker.coordination import state_in
 from targets.simulator.broker.oracles.compacted import Compacted
 from targets.simulator.broker.oracles.lives import Lives
 from targets.simulator.broker.oracles.records import HOLE, Records
@@ -97,11 +98,11 @@ class PartitionOracle:
     def on_state(self) -> None:
         """Read the partition's state in ZooKeeper, and check the replicas that may be elected."""
         node = self._world.zookeeper.tree.nodes.get(self._path)
-        if not isinstance(node, ZkNode):
+        if node is None:
             # The topic is deleted: its replicas go one by one.
             self._isr, self._deleted = (), True
             return
-        state = decode_state(node)
+        state = state_in(node)
         if self._deleted or (self._topic_id != NO_TOPIC_ID and not is_same_topic(self._topic_id, state.topic_id)):
             self._renew(state.topic_id)
         self._topic_id = state.topic_id or self._topic_id

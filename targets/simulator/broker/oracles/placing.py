@@ -20,20 +20,11 @@ from dataclasses import dataclass
 from targets.broker.core.events import ZkAsk
 from targets.broker.core.made import made_path
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.zookeeper import (
-    BROKER_TOPICS,
-    CONTROLLER_EPOCH,
-    ELECTIONS,
-    ZkCheck,
-    ZkCreate,
-    ZkDelete,
-    ZkMulti,
-    ZkSet,
-)
+from targets.broker.core.zookeeper import BROKER_TOPICS, CONTROLLER_EPOCH, ELECTIONS, ZkMulti, ZkSet
 from targets.simulator.broker.oracles.operator_node import Asked, dropped, read_asked, taken
 from targets.simulator.broker.oracles.violation import Rule, Violations
 from targets.simulator.broker.world import World
-from targets.simulator.zookeeper.tree import ANY_VERSION, ZkWrite
+from targets.simulator.zookeeper import ops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,29 +90,29 @@ class Placing:
         """Check that what a broker asks ZooKeeper to write is fenced by what it has read."""
         for op in asked.ops:
             for part in op.ops if isinstance(op, ZkMulti) else ():
-                if isinstance(part, ZkSet) and part.version == ANY_VERSION and _is_of_topics(part.path):
+                if isinstance(part, ZkSet) and part.version == ops.ANY_VERSION and _is_of_topics(part.path):
                     self._wrong(name, None, f"asks to write {part.path} over whatever stands there by then")
 
     # --- what was written ------------------------------------------------------------------------------------
-    def _on_write(self, parts: Sequence[ZkWrite], session: int) -> None:
+    def _on_write(self, parts: Sequence[ops.Write], session: int) -> None:
         known = self._world.zookeeper.sessions.get(session)
         writer, asked = "" if known is None else known.owner, self._asked
         for part in parts:
             topic = _topic_of(part.path)
-            if topic is not None and isinstance(part, ZkCreate | ZkSet):
+            if topic is not None and isinstance(part, ops.Create | ops.Set):
                 now = read_topic(part.data, self._tree.nodes[part.path].czxid)
                 was = self._topics.get(topic)
-                if writer and was is not None and isinstance(part, ZkSet):
+                if writer and was is not None and isinstance(part, ops.Set):
                     for partition, text in self._of_topic(topic, was, now, asked):
                         tp = None if partition is None else TopicPartition(topic, partition)
                         self._wrong(writer, tp, text)
                 self._know(topic, now)
-            elif topic is not None and isinstance(part, ZkDelete):
+            elif topic is not None and isinstance(part, ops.Delete):
                 self._topics.pop(topic, None)
         for part in parts:
-            if part.path == ELECTIONS and not isinstance(part, ZkCheck):
-                self._asked = read_asked(None if isinstance(part, ZkDelete) else part.data)
-                takes = any(isinstance(each, ZkCheck) and each.path == CONTROLLER_EPOCH for each in parts)
+            if part.path == ELECTIONS and not isinstance(part, ops.Check):
+                self._asked = read_asked(None if isinstance(part, ops.Delete) else part.data)
+                takes = any(isinstance(each, ops.Check) and each.path == CONTROLLER_EPOCH for each in parts)
                 placed = {topic: self._placed(topic) for each in parts if (topic := _set(each)) is not None}
                 wrong = taken(asked, self._asked, placed.get) if takes else dropped(asked, self._asked)
                 for tp, text in wrong:
@@ -178,9 +169,9 @@ def _topic_of(path: str) -> str | None:
     return name if above == BROKER_TOPICS else None
 
 
-def _set(part: ZkWrite) -> str | None:
+def _set(part: ops.Write) -> str | None:
     """Return the topic whose node is written, None if none is."""
-    return _topic_of(part.path) if isinstance(part, ZkSet) else None
+    return _topic_of(part.path) if isinstance(part, ops.Set) else None
 
 
 def _is_of_topics(path: str) -> bool:

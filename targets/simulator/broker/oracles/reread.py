@@ -15,7 +15,8 @@ from targets.broker.core import reading, reassignment
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import AwaitRest, State
 from targets.broker.core.state_writes import AwaitStateWrites
-from targets.broker.core.zookeeper import decode_state, leader_and_isr_path
+from targets.broker.core.zookeeper import leader_and_isr_path
+from targets.simulator.broker.coordination import state_in
 from targets.simulator.broker.world import World
 
 
@@ -56,7 +57,7 @@ class Reread:
             node = tree.nodes.get(leader_and_isr_path(tp))
             if node is None or node.mzxid > self.zxid or tp in decided:
                 continue
-            there = decode_state(node)
+            there = state_in(node)
             if there.topic_id != known.topic_id:
                 continue
             if left := gone & set(there.isr) - set(known.isr):

@@ -17,7 +17,8 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import AwaitRest, Replica, Role, State
 from targets.broker.core.state_writes import AwaitStateWrites
 from targets.broker.core.timers import TimerKey
-from targets.broker.core.zookeeper import CONTROLLER, PartitionState, decode_state, leader_and_isr_path, topic_path
+from targets.broker.core.zookeeper import CONTROLLER, PartitionState, leader_and_isr_path, topic_path
+from targets.simulator.broker.coordination import state_in
 from targets.simulator.broker.node import Node
 from targets.simulator.broker.world import World
 from targets.simulator.engine.clock import NS_PER_MS
@@ -75,7 +76,7 @@ def _moves(
 
 def _state(world: World, tp: TopicPartition) -> PartitionState | None:
     node = world.zookeeper.tree.nodes.get(leader_and_isr_path(tp))
-    return None if node is None else decode_state(node)
+    return None if node is None else state_in(node)
 
 
 def _strays(world: World, node: Node, state: State) -> Iterator[str]:

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
-from targets.broker.core.zookeeper import BROKER_TOPICS, ZkCreate, ZkDelete, ZkNode, ZkSet, decode_state
+from targets.broker.core.zookeeper import BROKER_TOPICS
+from targets.simulator.broker.coordination import state_in, state_written
 from targets.simulator.broker.oracles.violation import Rule, Violations
 from targets.simulator.broker.world import World
-from targets.simulator.zookeeper.tree import ZkWrite
+from targets.simulator.zookeeper import ops
 
 STATE: Final = "/leaderAndISR"
 
@@ -29,18 +30,18 @@ class TopicIds:
         self._violations = violations
         self._main = main
         nodes = world.zookeeper.tree.nodes
-        self._ids = {path: decode_state(nodes[path]).topic_id for path in nodes if _is_state(path)}
+        self._ids = {path: state_in(nodes[path]).topic_id for path in nodes if _is_state(path)}
         # Of each state, the leader epoch, and whether all told topics apart when it began.
         self._epochs: dict[str, tuple[int, bool]] = {}
         world.zookeeper.tree.wrote.append(self._on_write)
 
-    def _on_write(self, parts: Sequence[ZkWrite], _session: int) -> None:
+    def _on_write(self, parts: Sequence[ops.Write], _session: int) -> None:
         for part in parts:
-            if isinstance(part, ZkDelete):
+            if isinstance(part, ops.Delete):
                 self._ids.pop(part.path, None)
                 self._epochs.pop(part.path, None)
-            elif isinstance(part, ZkCreate | ZkSet) and _is_state(part.path):
-                state = decode_state(ZkNode(data=part.data, version=0, owner=0, czxid=0))
+            elif isinstance(part, ops.Create | ops.Set) and _is_state(part.path):
+                state = state_written(part.data)
                 had = max(self._ids.get(part.path, NO_TOPIC_ID), self._made(part.path, state.topic_id))
                 self._ids[part.path] = state.topic_id
                 if self._is_with_ids(part.path, state.leader_epoch) and state.topic_id < had:

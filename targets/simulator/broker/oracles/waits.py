@@ -32,11 +32,12 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.state import Replica, Role
-from targets.broker.core.zookeeper import BROKER_TOPICS, ZkNode, topic_path
+from targets.broker.core.zookeeper import BROKER_TOPICS, topic_path
 from targets.simulator.broker.oracles.calls import Told
 from targets.simulator.broker.oracles.violation import Rule, Violations
 from targets.simulator.broker.world import World
 from targets.simulator.engine.clock import NS_PER_MS
+from targets.simulator.zookeeper import ops
 
 # Timers are exact in virtual time; this is for a step that has several of them.
 SLACK_NS: Final = NS_PER_MS
@@ -121,7 +122,7 @@ class Waits:
                     text = f"{name}'s metadata of {topic.topic} lacks partition {', '.join(map(str, missing))}"
                     self._violated(name, TopicPartition(topic.topic, missing[0]), text)
 
-    def _known(self, made: tuple[str, int], node: ZkNode, received_ns: int) -> set[int]:
+    def _known(self, made: tuple[str, int], node: ops.Node, received_ns: int) -> set[int]:
         """
         Return the partitions of a topic that were there before a question came.
 

@@ -161,9 +161,9 @@ class SimDisk:
         self._seen.clear()
         return lost
 
-    def delete_active_segment(self, tp: TopicPartition) -> str | None:
+    def delete_active_segment(self, topic: str, partition: int) -> str | None:
         """Remove a log's newest file, as an operator's `rm`; return its name, None when there is no log."""
-        log = self.logs.get(tp)
+        log = self.logs.get(TopicPartition(topic, partition))
         if log is None or log.deleted or not log.segments:
             return None
         gone = log.segments.pop()
@@ -171,9 +171,9 @@ class SimDisk:
         log.changes += 1
         return file_name(gone)
 
-    def flip(self, tp: TopicPartition, where: Where) -> Flip | None:
+    def flip(self, topic: str, partition: int, where: Where) -> Flip | None:
         """Flip a byte of a log, or of its checkpoint; None if there is no batch there."""
-        log = self.logs.get(tp)
+        log = self.logs.get(TopicPartition(topic, partition))
         if log is None or log.deleted:
             return None
         if where is not Where.CHECKPOINT:
@@ -239,8 +239,9 @@ class SimDisk:
         )
 
     # --- reading the files ---------------------------------------------------------------------------------
-    def replica_log(self, tp: TopicPartition) -> ReplicaLog | None:
+    def replica_log(self, topic: str, partition: int) -> ReplicaLog | None:
         """Return a log as its files hold it; None while there is none."""
+        tp = TopicPartition(topic, partition)
         log = self.logs.get(tp)
         if log is None or log.deleted:
             return None
