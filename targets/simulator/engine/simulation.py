@@ -29,7 +29,7 @@ class Sink(Protocol):
     def record_line(
         self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
     ) -> object:
-        """Record an op as a broker sent it."""
+        """Record an op as a node sent it."""
 
 
 N = TypeVar("N", bound=Node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from targets.broker.core.zookeeper import ZkDelete
 from targets.simulator.zookeeper import ops
 from targets.simulator.zookeeper.tree import Tree
 
@@ -135,3 +136,9 @@ def test_every_change_is_heard_of_and_no_refused_one(grove: Grove) -> None:
     grove.write(ops.Check(path="/a", version=0), ops.Create(path="/b"), ops.Set(path="/a", data=b"", version=0))
     grove.write(ops.Create(path="/b"))
     assert ["/b", "/a"] == heard
+
+
+def test_write_in_another_vocabulary_is_no_write(grove: Grove) -> None:
+    with pytest.raises(AssertionError, match=r"^ZkDelete\(path='/a', version=-1\): expected a write"):
+        grove.tree.write((ZkDelete(path="/a"),), ME)  # type: ignore[arg-type]
+    assert "/a" in grove.tree.nodes
