@@ -4,7 +4,7 @@ A node's side of ZooKeeper: asks out; results, watches and sessions back, as the
 Every ask is answered once, with LOST if the connection was lost before its results came.
 An ask without a connection waits for one, and is lost with the session if that has expired.
 When the connection is lost but the session lives, every watch fires, since it is no longer set.
-Source:  kazoo, and targets/broker/coordination/client.py for how the broker uses it.
+Source:  kazoo.
 """
 
 from __future__ import annotations
