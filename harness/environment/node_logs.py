@@ -43,7 +43,11 @@ class NodeLogs:
     """
 
     def __init__(
-        self, target: Target, disk: Callable[[str], Path], address: Callable[[str], Address | None]
+        self,
+        target: Target,
+        disk: Callable[[str], Path],
+        address: Callable[[str], Address | None],
+        give_up: Callable[[Exception], object],
     ) -> None:
         """
         Keep where nodes are.
@@ -51,30 +55,20 @@ class NodeLogs:
         Args:
             disk: The path of a node's data directory.
             address: Where a node answers clients while it runs; None if that is not known.
+            give_up: Notes that the reader does not return: the run is unknown then, and says why.
         """
         self._target = target
-        self._guard = Guard(target.name)
+        self._guard = Guard(target.name, give_up)
         self._disk = disk
         self._address = address
 
     def whole(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its files have it; None while there is none."""
-        logs = self._target.logs
-        with self._listed(name) as node:
-            if (topic, partition) not in self._guard.partitions(lambda: logs.partitions(node)):
-                return None
-            opened = partial(logs.reading, node, topic, partition)
-            return read_whole(self._guard.opening(opened, topic, partition, node.folder.path))
+        return self._guard.run(partial(self._whole, name, topic, partition))
 
     def end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends, at little cost if its reader can say it so; -1 if there is none."""
-        logs = self._target.logs
-        if isinstance(logs, QuickEnds):
-            with suppress(OSError), self._opened(name) as node:
-                if (end := self._guard.end(lambda: logs.end(node, topic, partition))) is not None:
-                    return end
-        log = self.whole(name, topic, partition)
-        return -1 if log is None else log.log_end_offset
+        return self._guard.run(partial(self._end, name, topic, partition))
 
     def to_flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """Choose a byte of a replica's files; raise PreconditionError if there is none."""
@@ -82,8 +76,7 @@ class NodeLogs:
         if not isinstance(logs, Rots):
             raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.BIT_ROT)}")
         try:
-            with self._opened(name) as node:
-                found = self._guard.flip(lambda: logs.to_flip(node, topic, partition, where))
+            found = self._guard.run(partial(self._flip, logs, name, topic, partition, where))
         except OSError as error:
             raise PreconditionError(f"{name}: {self._disk(name)}: {error}; expected files to read") from error
         if found is None:
@@ -95,11 +88,36 @@ class NodeLogs:
         logs = self._target.logs
         if not isinstance(logs, Segments):
             raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.SEGMENTS)}")
-        with self._listed(name) as node:
-            found = self._guard.paths(lambda: logs.newest_segment(node, topic, partition))
+        found = self._guard.run(partial(self._segment, logs, name, topic, partition))
         if not found:
             raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
         return found
+
+    # --- with a folder that is open as long as the reader uses it ------------------------------------------------
+    def _whole(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
+        logs = self._target.logs
+        with self._listed(name) as node:
+            if (topic, partition) not in self._guard.partitions(lambda: logs.partitions(node)):
+                return None
+            opened = partial(logs.reading, node, topic, partition)
+            return read_whole(self._guard.opening(opened, topic, partition, node.folder.path))
+
+    def _end(self, name: str, topic: str, partition: int) -> int:
+        logs = self._target.logs
+        if isinstance(logs, QuickEnds):
+            with suppress(OSError), self._opened(name) as node:
+                if (end := self._guard.end(lambda: logs.end(node, topic, partition))) is not None:
+                    return end
+        log = self._whole(name, topic, partition)
+        return -1 if log is None else log.log_end_offset
+
+    def _flip(self, logs: Rots, name: str, topic: str, partition: int, where: Where) -> Flip | None:
+        with self._opened(name) as node:
+            return self._guard.flip(lambda: logs.to_flip(node, topic, partition, where))
+
+    def _segment(self, logs: Segments, name: str, topic: str, partition: int) -> Sequence[str]:
+        with self._listed(name) as node:
+            return self._guard.paths(lambda: logs.newest_segment(node, topic, partition))
 
     @contextmanager
     def _listed(self, name: str) -> Iterator[NodeFiles]:
