@@ -24,7 +24,7 @@ from harness.run.spec import RunSpec
 from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
-from harness.suite.scenario_files import faults_on, read_for, read_scenario
+from harness.suite.scenario_files import faults_on, read_for
 from harness.target.found import target as target_of
 from harness.target.target import Target
 from harness.target.traits import Traits
@@ -215,7 +215,7 @@ class RandomRuns:
             rest = workload.without(left_out)
             missing = {} if rest.producers or rest.consumers else left_out
         else:
-            named = read_scenario(self.schedule).clients if self.schedule else NO_CLIENTS
+            named = read_for(self.target, self.schedule).clients if self.schedule else NO_CLIENTS
             missing = self.load_target().clients.lacking(named)
         return "; ".join(f"client {library}: {why}" for library, why in missing.items())
 

@@ -8,12 +8,14 @@ there. A method that a part leaves out is an ability too; a part that has none o
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 from harness.target.target import Target
+
+_TEXT_MAX: Final = 200
 
 
 def why_incomplete(target: object) -> str:
@@ -28,7 +30,16 @@ def why_incomplete(target: object) -> str:
         if names and not any(hasattr(part, each) for each in names):
             kind = type(part).__name__
             return f"part {name}: {kind} has none of {', '.join(names)}; expected some of them, or {name}=None"
-    return ""
+    return _wrong_messages(getattr(target, "wire", None))
+
+
+def _wrong_messages(wire: object) -> str:
+    """Return what is wrong with a wire's own names of messages, which are to be words of scenarios."""
+    names = getattr(wire, "messages", ())
+    sound = isinstance(names, Collection) and not isinstance(names, str)
+    if sound and all(isinstance(each, str) and each.isprintable() and each.split() == [each] for each in names):
+        return ""
+    return f"part wire: messages {names!r:.{_TEXT_MAX}}; expected a collection of words"
 
 
 def abilities(target: object) -> Mapping[str, bool]:
