@@ -64,19 +64,36 @@ class NodeLogs:
 
     def whole(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its files have it; None while there is none."""
-        return self._guard.run(partial(self._whole, name, topic, partition))
+        logs, guard = self._target.logs, self._guard
+        with self._listed(name) as node:
+
+            def read() -> ReplicaLog | None:
+                if (topic, partition) not in guard.partitions(lambda: logs.partitions(node)):
+                    return None
+                opened = partial(logs.reading, node, topic, partition)
+                return read_whole(guard.opening(opened, topic, partition, node.folder.path))
+
+            return guard.run(read)
 
     def end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends, at little cost if its reader can say it so; -1 if there is none."""
-        return self._guard.run(partial(self._end, name, topic, partition))
+        logs, guard = self._target.logs, self._guard
+        if isinstance(logs, QuickEnds):
+            with suppress(OSError), self._opened(name) as node:
+                end = guard.run(lambda: guard.end(lambda: logs.end(node, topic, partition)))
+                if end is not None:
+                    return end
+        log = self.whole(name, topic, partition)
+        return -1 if log is None else log.log_end_offset
 
     def to_flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """Choose a byte of a replica's files; raise PreconditionError if there is none."""
-        logs = self._target.logs
+        logs, guard = self._target.logs, self._guard
         if not isinstance(logs, Rots):
             raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.BIT_ROT)}")
         try:
-            found = self._guard.run(partial(self._flip, logs, name, topic, partition, where))
+            with self._opened(name) as node:
+                found = guard.run(lambda: guard.flip(lambda: logs.to_flip(node, topic, partition, where)))
         except OSError as error:
             raise PreconditionError(f"{name}: {self._disk(name)}: {error}; expected files to read") from error
         if found is None:
@@ -85,39 +102,14 @@ class NodeLogs:
 
     def newest_segment(self, name: str, topic: str, partition: int) -> Sequence[str]:
         """Return the files of a log's newest segment, below the data directory; raise if there are none."""
-        logs = self._target.logs
+        logs, guard = self._target.logs, self._guard
         if not isinstance(logs, Segments):
             raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.SEGMENTS)}")
-        found = self._guard.run(partial(self._segment, logs, name, topic, partition))
+        with self._listed(name) as node:
+            found = guard.run(lambda: guard.paths(lambda: logs.newest_segment(node, topic, partition)))
         if not found:
             raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
         return found
-
-    # --- with a folder that is open as long as the reader uses it ------------------------------------------------
-    def _whole(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
-        logs = self._target.logs
-        with self._listed(name) as node:
-            if (topic, partition) not in self._guard.partitions(lambda: logs.partitions(node)):
-                return None
-            opened = partial(logs.reading, node, topic, partition)
-            return read_whole(self._guard.opening(opened, topic, partition, node.folder.path))
-
-    def _end(self, name: str, topic: str, partition: int) -> int:
-        logs = self._target.logs
-        if isinstance(logs, QuickEnds):
-            with suppress(OSError), self._opened(name) as node:
-                if (end := self._guard.end(lambda: logs.end(node, topic, partition))) is not None:
-                    return end
-        log = self._whole(name, topic, partition)
-        return -1 if log is None else log.log_end_offset
-
-    def _flip(self, logs: Rots, name: str, topic: str, partition: int, where: Where) -> Flip | None:
-        with self._opened(name) as node:
-            return self._guard.flip(lambda: logs.to_flip(node, topic, partition, where))
-
-    def _segment(self, logs: Segments, name: str, topic: str, partition: int) -> Sequence[str]:
-        with self._listed(name) as node:
-            return self._guard.paths(lambda: logs.newest_segment(node, topic, partition))
 
     @contextmanager
     def _listed(self, name: str) -> Iterator[NodeFiles]:
@@ -130,5 +122,6 @@ class NodeLogs:
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[NodeFiles]:
+        # Closed here, and not by a reader that never returns: an open folder keeps its disk from being unmounted.
         with Folder.no_link(self._disk(name)) as folder:
             yield NodeFiles(folder=folder, address=self._address(name))

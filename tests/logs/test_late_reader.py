@@ -15,6 +15,7 @@ import pytest
 
 from checkers.judge import judge
 from harness import limits
+from harness.beneath import Folder
 from harness.bit_rot import Where
 from harness.cluster.cluster import Cluster
 from harness.environment.node_logs import NodeLogs
@@ -72,6 +73,7 @@ class Hanging(ToyLogs):
 
     def __init__(self, at: str, hang: Hang) -> None:
         self.asked = 0
+        self.folders: list[Folder] = []
         self._hangs = {at: hang}
 
     def at(self, place: str) -> None:
@@ -79,6 +81,7 @@ class Hanging(ToyLogs):
         self._hangs.get(place, lambda: None)()
 
     def partitions(self, node: NodeFiles) -> Any:
+        self.folders.append(node.folder)
         self.at("partitions")
         return super().partitions(node)
 
@@ -156,6 +159,7 @@ PARTITIONS = f"the (topic, partition) of at most {limits.FOLDER_NAMES_MAX} repli
 def test_reader_that_hangs_is_given_up_wherever_it_does(disk: Path, at: str, expected: str, hang: Hang) -> None:
     node = Node(disk, at, hang)
     node.fails(lambda: node.logs.whole("A", "log", 0), expected)
+    assert [-1] == [folder.fileno() for folder in node.reader.folders]
 
 
 def test_conditions_and_faults_end_too(disk: Path, hang: Hang) -> None:
