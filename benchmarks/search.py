@@ -32,7 +32,7 @@ from harness.search.search import search
 from harness.search.simulated import sim_player, simulate
 from harness.search.tally import Tally
 from targets import VIRTUAL_HOST as SIM
-from targets.simulator.trace import Detail, Trace, first_difference
+from targets.simulator.engine.trace import Detail, Trace, first_difference
 
 PROTOCOL: Final = "kip380"
 # Each rule that fixes a bug, turned back; and whole older protocols.

@@ -117,6 +117,8 @@ LOG_ZEROS_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
 # What is taken from any reader of logs, a target's own too: the batches of a log that is not in the node's files
 # (else it has one for each of their bytes), and the text of the values that are held at a time.
 LOG_BATCHES_MIN: Final = 200_000
+# How long one call of a reader may last: to bring the next batch, or to list a folder. Ours take milliseconds.
+LOG_CALL_S_MAX: Final = 10.0
 LOG_TEXT_CHARACTERS_MAX: Final = 1024 * 1024 * 1024
 # A checkpoint of a data directory has a line for each partition, one of epochs a line for each.
 CHECKPOINT_BYTES_MAX: Final = 32 * 1024 * 1024

@@ -14,6 +14,6 @@ DEFAULT_TARGET: Final = "broker"
 # Keys of a night's plan that list versions of one target; the key `targets` has TARGET:VERSION of any.
 PLAN_KEYS: Final[dict[str, str]] = {"protocols": "broker", "releases": "kafka"}
 # The environments that targets bring beside the hosts: the name -> a module with a `make_environment`.
-OWN_ENVIRONMENTS: Final[dict[str, str]] = {"sim": "targets.simulator.environment"}
+OWN_ENVIRONMENTS: Final[dict[str, str]] = {"sim": "targets.simulator.broker.environment"}
 # The one of them that runs the default target in virtual time.
 VIRTUAL_HOST: Final = "sim"

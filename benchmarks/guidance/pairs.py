@@ -13,8 +13,8 @@ from harness.run.spec import RunSpec
 from harness.target.target import Target
 from targets import VIRTUAL_HOST as SIM
 from targets.broker.core.events import Answered, Effect, Event, Observe, Received
-from targets.simulator.environment import SimEnvironment
-from targets.simulator.world import World
+from targets.simulator.broker.environment import SimEnvironment
+from targets.simulator.broker.world import World
 
 
 class Pairs:

@@ -6,6 +6,9 @@ from typing import Final
 
 from benchmarks.mutants.mutant import Category, Mutant
 
+# Where it is done, which a schedule does not.
+BY_HAND: Final = "tests/simulator/broker/test_foreign_writes.py does"
+
 MUTANTS: Final = (
     # --- office ----------------------------------------------------------------------------------------------
     Mutant(
@@ -20,7 +23,7 @@ MUTANTS: Final = (
                 "frozenset({ZkError.NO_NODE})",
             ),
         ),
-        unreachable="no schedule writes into /controller_epoch: tests/simulator/test_foreign_writes.py does",
+        unreachable=f"no schedule writes into /controller_epoch: {BY_HAND}",
     ),
     Mutant(
         name="goes-on-under-the-old-version",
@@ -29,7 +32,7 @@ MUTANTS: Final = (
         sentence="A controller whose epoch others wrote again goes on, and still checks the version of before.",
         breaks="KAFKA-6082: every write checks the version that /controller_epoch has",
         edits=(("        known.epoch_version = epoch.version\n", ""),),
-        unreachable="no schedule writes into /controller_epoch: tests/simulator/test_foreign_writes.py does",
+        unreachable=f"no schedule writes into /controller_epoch: {BY_HAND}",
     ),
     # --- membership ------------------------------------------------------------------------------------------
     Mutant(
@@ -45,7 +48,7 @@ MUTANTS: Final = (
                 "AwaitRegistrationWatched(), ZkExists(path=path)",
             ),
         ),
-        unreachable="no schedule deletes a registration of who runs: tests/simulator/test_foreign_writes.py does",
+        unreachable=f"no schedule deletes a registration of who runs: {BY_HAND}",
     ),
     # --- permanent paths -------------------------------------------------------------------------------------
     Mutant(
@@ -55,7 +58,7 @@ MUTANTS: Final = (
         sentence="Only a broker that starts makes the paths; one that is deleted later is not made again.",
         breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
         edits=(("in PERMANENT.items())", "in PERMANENT.items() if not core.state.started)"),),
-        unreachable="no schedule deletes one of these paths: tests/simulator/test_foreign_writes.py does",
+        unreachable=f"no schedule deletes one of these paths: {BY_HAND}",
     ),
     Mutant(
         name="admin-unwatched",
@@ -64,7 +67,7 @@ MUTANTS: Final = (
         sentence="The controller does not watch /admin: deleted, it is made again with its next reading alone.",
         breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
         edits=(("ZkExists(path=ADMIN, watch=True)", "ZkExists(path=ADMIN)"),),
-        unreachable="no schedule deletes /admin: tests/simulator/test_foreign_writes.py does",
+        unreachable=f"no schedule deletes /admin: {BY_HAND}",
     ),
     Mutant(
         name="admin-never-missed",
@@ -73,7 +76,7 @@ MUTANTS: Final = (
         sentence="The controller sees that /admin is gone, and does not make it again.",
         breaks="Kafka's KafkaZkClient.createRecursive makes a path's parents with whatever is written below it",
         edits=(("in (brokers, topics, admin)", "in (brokers, topics)"),),
-        unreachable="no schedule deletes /admin: tests/simulator/test_foreign_writes.py does",
+        unreachable=f"no schedule deletes /admin: {BY_HAND}",
     ),
     Mutant(
         name="settings-unwatched",

@@ -28,8 +28,9 @@ from rich.cells import cell_len, set_cell_size
 
 from harness.beneath import Folder
 from harness.cli.lineage_output import JsonOutput, TextOutput
+from harness.logs.asked import ReaderError
 from harness.logs.compare import compare
-from harness.logs.guard import Guard, ReaderError
+from harness.logs.guard import Guard
 from harness.logs.names import PATH_CHARACTERS_MAX, shown
 from harness.logs.stream import Open
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
@@ -85,11 +86,12 @@ def run(args: argparse.Namespace) -> int:
     """
     with ExitStack() as opened:
         target = target_of(args.target)
-        places = _places(args.directories, target, opened)
+        guard = Guard(target.name)
+        places = _places(args.directories, target, guard, opened)
         output = JsonOutput() if args.json else TextOutput(make_console(highlight=False, soft_wrap=True))
         verdicts = [Verdict.UNKNOWN for _ in places.unreadable]
         for name, held in _with_progress(places.partitions):
-            found = compare(name, held)
+            found = guard.run(partial(compare, name, held))
             verdicts.append(found.verdict)
             output.add(found)
         verdict = Verdict.merge(verdicts)
@@ -97,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     return EXIT_OF_VERDICT[verdict]
 
 
-def _places(directories: list[Path], target: Target, opened: ExitStack) -> _Places:
+def _places(directories: list[Path], target: Target, guard: Guard, opened: ExitStack) -> _Places:
     """Return where the replicas of each partition are; each data directory is open until the stack is closed."""
     found = _Places()
     nodes: dict[Path, NodeFiles] = {}
@@ -108,7 +110,7 @@ def _places(directories: list[Path], target: Target, opened: ExitStack) -> _Plac
             raise UsageError(f"{label}: named twice; expected a directory for each broker")
         labels.add(label)
         try:
-            replicas = _replicas(target, nodes, opened, Path(os.path.realpath(directory)))
+            replicas = _replicas(target, guard, nodes, opened, Path(os.path.realpath(directory)))
         except _WRONG_PLACE as error:
             raise UsageError(f"{label}: {error.strerror}; expected a directory that can be listed") from error
         except OSError as error:
@@ -127,7 +129,7 @@ def _places(directories: list[Path], target: Target, opened: ExitStack) -> _Plac
 
 
 def _replicas(
-    target: Target, nodes: dict[Path, NodeFiles], opened: ExitStack, directory: Path
+    target: Target, guard: Guard, nodes: dict[Path, NodeFiles], opened: ExitStack, directory: Path
 ) -> Mapping[tuple[str, int], Open]:
     """
     Return how each replica in a directory is read.
@@ -136,17 +138,18 @@ def _replicas(
         ReaderError: The target's reader does what none may do.
         OSError: The directory cannot be listed.
     """
-    logs, guard = target.logs, Guard(target.name)
+    logs = target.logs
     alone: tuple[str, int] | None = None
     if isinstance(logs, ReplicaFolders):
         with Folder.at(directory) as folder:
-            alone = guard.place(partial(logs.replica_of, folder))
+            alone = guard.run(lambda: guard.place(partial(logs.replica_of, folder)))
     if alone is not None:
         directory = directory.parent
     if directory not in nodes:
         nodes[directory] = NodeFiles(folder=opened.enter_context(Folder.at(directory)))
     node = nodes[directory]
-    places = guard.partitions(partial(logs.partitions, node)) if alone is None else [alone]
+    listed = partial(guard.partitions, partial(logs.partitions, node))
+    places = guard.run(listed) if alone is None else [alone]
     return {place: guard.opening(partial(logs.reading, node, *place), *place, directory) for place in places}
 
 

@@ -35,11 +35,6 @@ class InThread(Generic[T]):
         """Whether the call has ended."""
         return not self._thread.is_alive()
 
-    def ends(self, within_s: float) -> bool:
-        """Wait for the call; return whether it has ended."""
-        self._thread.join(within_s)
-        return self.done
-
     def result(self) -> T:
         """Return the call's result or raise its error; raise PreconditionError while it is under way."""
         if not self.done:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from harness.cleanup.process import until
-from harness.clients.in_thread import InThread
+from harness.late import LateError, apart
 from harness.target.log_client import Closes, LogClient, MakeLogClient, Refused
 from harness.workload.plan import Place
 
@@ -101,10 +101,10 @@ class PlainNodes:
 
 def bounded(call: Callable[[], T], address: str) -> T:
     """Return what a call returns, or raise what it raises; a call that does neither raises TimeoutError."""
-    under_way = InThread(call)
-    if not under_way.ends(HANGS_S):
+    try:
+        return apart(call, HANGS_S)
+    except LateError:
         raise TimeoutError(
             f"{address}: the target's client has not returned for {HANGS_S:g} s; expected an answer or an error "
             "within its patience_s"
-        )
-    return under_way.result()
+        ) from None

@@ -5,11 +5,24 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Final
+
+# What stands around the printed part of a page that is written by hand.
+BEGIN: Final = "<!-- Printed by `make docs` from the code, down to the end of this part. -->"
+END: Final = "<!-- The end of the printed part. -->"
 
 
 def page(title: str, source: str, *parts: str) -> str:
     """Return a page: its title, the line that names its source, and its parts."""
     return "\n\n".join((f"# {title}", f"Printed by `make docs` from {source}; change it there.", *parts)) + "\n"
+
+
+def within(written: str, *parts: str) -> str:
+    """Return a page that is written by hand, with these parts in place of what was printed into it before."""
+    before, begin, rest = written.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    assert begin and end, f"the page has no printed part; expected {BEGIN!r}, and then {END!r}"
+    return before + "\n\n".join((BEGIN, *parts, END)) + after
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

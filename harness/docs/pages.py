@@ -28,6 +28,7 @@ from harness.docs.limit_page import broker_limits
 from harness.docs.nemesis_page import nemeses
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
+from harness.docs.seam_table import methods
 from harness.docs.summary_page import summary
 from harness.docs.table_page import run_tables
 from harness.docs.workload_page import workloads
@@ -161,6 +162,11 @@ def errors() -> str:
     )
 
 
+def architecture() -> str:
+    """Return docs/architecture.md, which is written by hand but for which target has what of the seam."""
+    return markdown.within((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"), *methods())
+
+
 # A new page is one function above and one line here.
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/exit-codes.md": exit_codes,
@@ -176,6 +182,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/tables.md": run_tables,
     "docs/summary.md": summary,
     "docs/coverage.md": coverage,
+    "docs/architecture.md": architecture,
 }
 
 

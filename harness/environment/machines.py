@@ -6,7 +6,7 @@ Real machines: nodes on a host, with the fabric between them and a collector tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -61,11 +61,13 @@ class RealMachines:
         printed_lines: PrintedLines | None,
         target: Target,
         spec: RunSpec,
+        give_up: Callable[[Exception], object],
     ) -> None:
         """
         Keep an open host and collector; the caller adds node specs to `specs`.
 
         Args:
+            give_up: Notes that an observation was lost: the run is unknown then, and says why.
             printed_lines: For targets whose nodes send no events; None for the others.
         """
         self.name = host.name
@@ -75,7 +77,7 @@ class RealMachines:
         self._collector = collector
         self._printed_lines = printed_lines
         self._target = target
-        self._logs = NodeLogs(target, self.disk, self._address)
+        self._logs = NodeLogs(target, self.disk, self._address, give_up)
         self._spec = spec
         self._torn = 0
         self._installed: dict[str, tuple[str, Mapping[str, str]]] = {}
@@ -318,7 +320,12 @@ def open_machines(
         printed_lines = PrintedLines(spec.draw.ids, host.log_text, target.printed, history) if reads else None
         services = OwnServices(host, started, metadata) if started else None
         machines = RealMachines(
-            host=served(host, services), collector=collector, printed_lines=printed_lines, target=target, spec=spec
+            host=served(host, services),
+            collector=collector,
+            printed_lines=printed_lines,
+            target=target,
+            spec=spec,
+            give_up=history.give_up,
         )
         # A disk that can fail costs throughput: every call of the node passes through the harness.
         fails = bool(needs_of(spec, target) & OF_DISKS)

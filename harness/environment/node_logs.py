@@ -35,7 +35,11 @@ class NodeLogs:
     """
 
     def __init__(
-        self, target: Target, disk: Callable[[str], Path], address: Callable[[str], Address | None]
+        self,
+        target: Target,
+        disk: Callable[[str], Path],
+        address: Callable[[str], Address | None],
+        give_up: Callable[[Exception], object],
     ) -> None:
         """
         Keep where nodes are.
@@ -43,39 +47,45 @@ class NodeLogs:
         Args:
             disk: The path of a node's data directory.
             address: Where a node answers clients while it runs; None if that is not known.
+            give_up: Notes that the reader does not return: the run is unknown then, and says why.
         """
         self._target = target
-        self._guard = Guard(target.name)
+        self._guard = Guard(target.name, give_up)
         self._disk = disk
         self._address = address
 
     def whole(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its files have it; None while there is none."""
-        logs = self._target.logs
+        logs, guard = self._target.logs, self._guard
         with self._listed(name) as node:
-            if (topic, partition) not in self._guard.partitions(lambda: logs.partitions(node)):
-                return None
-            opened = partial(logs.reading, node, topic, partition)
-            return read_whole(self._guard.opening(opened, topic, partition, node.folder.path))
+
+            def read() -> ReplicaLog | None:
+                if (topic, partition) not in guard.partitions(lambda: logs.partitions(node)):
+                    return None
+                opened = partial(logs.reading, node, topic, partition)
+                return read_whole(guard.opening(opened, topic, partition, node.folder.path))
+
+            return guard.run(read)
 
     def end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends, at little cost if its reader can say it so; -1 if there is none."""
-        logs = self._target.logs
+        logs, guard = self._target.logs, self._guard
         if isinstance(logs, QuickEnds):
             with suppress(OSError), self._opened(name) as node:
-                if (end := self._guard.end(lambda: logs.end(node, topic, partition))) is not None:
+                end = guard.run(lambda: guard.end(lambda: logs.end(node, topic, partition)))
+                if end is not None:
                     return end
         log = self.whole(name, topic, partition)
         return -1 if log is None else log.log_end_offset
 
     def to_flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """Choose a byte of a replica's files; raise PreconditionError if there is none."""
-        logs = self._target.logs
+        logs, guard = self._target.logs, self._guard
         if not isinstance(logs, Rots):
             raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.BIT_ROT)}")
         try:
             with self._opened(name) as node:
-                found = self._guard.flip(lambda: logs.to_flip(node, topic, partition, where))
+                found = guard.run(lambda: guard.flip(lambda: logs.to_flip(node, topic, partition, where)))
         except OSError as error:
             raise PreconditionError(f"{name}: {self._disk(name)}: {error}; expected files to read") from error
         if found is None:
@@ -84,11 +94,11 @@ class NodeLogs:
 
     def newest_segment(self, name: str, topic: str, partition: int) -> Sequence[str]:
         """Return the files of a log's newest segment, below the data directory; raise if there are none."""
-        logs = self._target.logs
+        logs, guard = self._target.logs, self._guard
         if not isinstance(logs, Segments):
             raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.SEGMENTS)}")
         with self._listed(name) as node:
-            found = self._guard.paths(lambda: logs.newest_segment(node, topic, partition))
+            found = guard.run(lambda: guard.paths(lambda: logs.newest_segment(node, topic, partition)))
         if not found:
             raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
         return found
@@ -104,5 +114,6 @@ class NodeLogs:
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[NodeFiles]:
+        # Closed here, and not by a reader that never returns: an open folder keeps its disk from being unmounted.
         with Folder.no_link(self._disk(name)) as folder:
             yield NodeFiles(folder=folder, address=self._address(name))

@@ -25,8 +25,8 @@ from harness.fabric.no_wire import NO_WIRE
 from harness.fabric.proxy import Exchange, Pipe
 from harness.fabric.side import Side
 from harness.fabric.thread import LoopThread
-from harness.fabric.watch import Watch
 from harness.fabric.witness import Recorder, Witness
+from harness.late import Watch
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 from harness.registry import pick

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from harness.events import Event, OfLinkAndPartition, OpType
 from harness.events.codec import MisfitError, decode, encode, key_of
 from harness.fabric.limits import EVENTS_OF_FRAME_MAX, FRAME_BYTES_MAX, HEAD_BYTES, OFFSETS_OF_FRAME_MAX
-from harness.fabric.watch import LateError, Watch
+from harness.late import LateError, Watch
 from harness.target.wire import Direction, Message, NotFramedError, Reading, Seen
 
 T = TypeVar("T")

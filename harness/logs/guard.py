@@ -13,7 +13,8 @@ read, as for where a byte is to be flipped, it ends in a ReaderError.
     text that is held at a time   LOG_TEXT_CHARACTERS_MAX
     findings, epochs, names       LOG_FINDINGS_MAX, EPOCHS_MAX, FOLDER_NAMES_MAX
 
-These are counts and no times, so that a busy machine does not change what is read.
+These are counts and no times, so that a busy machine does not change what is read. One that neither yields nor
+returns is ended by its time alone (asked.py).
 """
 
 from __future__ import annotations
@@ -21,38 +22,35 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from harness import limits
 from harness.bit_rot import Flip
+from harness.logs.asked import Asked, ReaderError
 from harness.logs.names import shown
 from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.logs.stream import Open, Reading
 from harness.logs.values import NonsenseError, characters_of, is_number, is_path, is_place, what, wrong_log
-from harness.model import FencepostError, PreconditionError
+from harness.model import FencepostError
 
 T = TypeVar("T")
 
-
-class ReaderError(PreconditionError):
-    """The log reader of a target raised an error or returned nonsense; the text names target and part."""
+_BATCHES: Final = "the batches of a log"
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Asked):
     """
     The guard of one target's reader; each call asks the reader once.
 
     Raises:
-        ReaderError: It raised an error that no reader may raise, or returned what none may return.
+        ReaderError: It raised an error that no reader may raise, or returned what none may return, or is asked no
+            more.
         FencepostError: As the reader.
         OSError: As the reader.
     """
-
-    target: str
 
     def partitions(self, ask: Callable[[], Iterable[tuple[str, int]]]) -> list[tuple[str, int]]:
         """Return the replicas that a reader finds in a node's folder, each once."""
@@ -85,14 +83,6 @@ class Guard:
         """
         return lambda: _Guarded(self, opened, topic, partition, files)
 
-    def text(self, found: str, expected: str) -> str:
-        """Return what a reader did, for people."""
-        return f"target {self.target}, logs: {found}; expected {expected}"
-
-    def raised(self, error: Exception, expected: str) -> str:
-        """Return what a reader raised, for people."""
-        return self.text(f"{type(error).__name__}: {shown(str(error))}", expected)
-
     def _one(self, ask: Callable[[], T | None], fits: Callable[[object], bool], expected: str) -> T | None:
         found = self._asked(ask, expected)
         if found is not None and not fits(found):
@@ -109,8 +99,10 @@ class Guard:
         return found
 
     def _asked(self, ask: Callable[[], T], expected: str) -> T:
+        if self.late:
+            raise ReaderError(self.late)
         try:
-            return ask()
+            return self.call(ask, expected)
         except (FencepostError, OSError):
             raise
         except Exception as error:
@@ -125,15 +117,18 @@ class _Guarded:
         self._place = topic, partition
         self._files = files
         # Why the rest of the log was not taken, "" while all was.
-        self._broken = ""
+        self._broken = guard.late
         self._end: int | None = None
         self._batches_max = limits.LOG_BATCHES_MIN
         self._count = self._backwards = self._characters = 0
         self._reading: Reading | None = None
+        if self._broken:
+            return
+        expected = "a reading of the log"
         try:
-            self._reading = opened()
+            self._reading = guard.call(opened, expected)
         except Exception as error:
-            self._broken = guard.raised(error, "a reading of the log")
+            self._broken = guard.raised(error, expected)
 
     def batches(self, value_characters_max: int | None) -> Iterator[BatchSeen]:
         """
@@ -145,8 +140,12 @@ class _Guarded:
         if self._reading is None:
             return
         waiting: list[BatchSeen] = []
+        steps = self._guard.steps
+        steps.what = _BATCHES
         try:
+            steps.began += 1
             for found in self._reading.batches(value_characters_max):
+                steps.ended = steps.began
                 self._broken = self._broken or self._refusal(found, whole=value_characters_max is None)
                 if self._broken:
                     return
@@ -156,9 +155,14 @@ class _Guarded:
                 if end is None or batch.end > end or found.problem:
                     yield from waiting
                     waiting.clear()
+                steps.what = _BATCHES
+                steps.began += 1
+            steps.ended = steps.began
             yield from waiting
         except Exception as error:
-            self._broken = self._guard.raised(error, "the batches of a log")
+            self._broken = self._guard.raised(error, _BATCHES)
+        finally:
+            steps.ended = steps.began
 
     def log(self) -> ReplicaLog:
         """Return what is known so far; if that is nonsense, that it is, and that nothing is known."""
@@ -189,16 +193,17 @@ class _Guarded:
         """Return why what was read may mix two states of the log; one that is broken is not read again."""
         if self._reading is None or self._broken:
             return ""
+        expected = "why the log may mix two states"
         try:
-            return shown(str(self._reading.unsettled()))
+            return shown(str(self._guard.call(self._reading.unsettled, expected)))
         except Exception as error:
-            return self._guard.raised(error, "why the log may mix two states")
+            return self._guard.raised(error, expected)
 
     def close(self) -> None:
         """Close the reading."""
         if self._reading is not None:
             with suppress(Exception):
-                self._reading.close()
+                self._guard.call(self._reading.close, "the end of a reading")
 
     def _known(self) -> ReplicaLog | None:
         """Return what the reader knows of the log; None if that is nonsense."""
@@ -206,7 +211,7 @@ class _Guarded:
         if self._reading is None:
             return None
         try:
-            found = self._reading.log()
+            found = self._guard.call(self._reading.log, expected)
             why = wrong_log(found, self._end)
         except Exception as error:
             self._broken = self._broken or self._guard.raised(error, expected)

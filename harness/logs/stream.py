@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeVar
 
+from harness import limits
 from harness.cleanup.process import until
 from harness.events.log import WITH_EPOCHS
 from harness.logs.names import shown
@@ -144,6 +145,10 @@ class RecordsReading:
             if isinstance(found, Unread):
                 self._unread.append(found)
                 self._end = max(self._end, found.first if found.end is None else found.end)
+                if len(self._unread) >= limits.LOG_FINDINGS_MAX:
+                    why = f"more than {limits.LOG_FINDINGS_MAX} unreadable parts; the rest is not read"
+                    self._unread.append(Unread(why=why, first=self._end))
+                    return
                 continue
             self._end = max(self._end, found.offset + 1)
             yield BatchSeen(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from harness import limits
 from harness.metadata.shown import Shown
 from harness.target.metadata import Look, TargetRun
+
+# In place of a look, at their end.
+_OVER: Final = object()
 
 
 class Followed(Shown):
@@ -31,7 +35,8 @@ class Followed(Shown):
 
     def _follow(self) -> None:
         second, count = time.monotonic(), 0
-        for look in self._looks:
+        looks = self.asked(iter, self._looks)
+        while (look := self.asked(next, looks, _OVER)) is not _OVER:
             if self._closed or self._problem:
                 return
             if look is None:

@@ -33,7 +33,7 @@ class Polled(Shown):
 
     def _poll(self) -> None:
         while self._begins():
-            found = self._see()
+            found = self.asked(self._see)
             if found is not None:
                 self.show(found)
             with self._changed:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from harness import limits
 from harness.events import ControllerNamed, Members
+from harness.late import Calls, LateError, apart
 from harness.metadata.recorder import Recorder
 from harness.model import PreconditionError, TargetError
 from harness.target.metadata import UNNUMBERED, Look, Metadata, Office, PartitionTruth, Place, TargetRun
+
+T = TypeVar("T")
 
 
 class Shown(Metadata):
@@ -23,7 +27,7 @@ class Shown(Metadata):
     The base of metadata that a thread keeps up to date by `show`. A listener of the history never asks them.
 
     Args:
-        work: what the thread does; `show` is called in it alone.
+        work: what the thread does; `show` is called in it alone, and the target's own code by `asked`.
         end: what lets it end, besides `close` itself.
     """
 
@@ -44,6 +48,7 @@ class Shown(Metadata):
         # Whether a look ever showed one.
         self._has_members = False
         self._has_office = False
+        self._calls = Calls()
         self._thread = threading.Thread(
             target=self._guarded, args=(work,), name=f"metadata of {run.target}", daemon=True
         )
@@ -54,10 +59,17 @@ class Shown(Metadata):
 
     # --- in the thread ---------------------------------------------------------------------------------------
     def _guarded(self, work: Callable[[], None]) -> None:
+        self._calls.bind(threading.get_ident())
         try:
             work()
+        except LateError:
+            return  # `close` says so
         except Exception as error:
             self.fail(f"{type(error).__name__}: {error}; expected what it shows")
+
+    def asked(self, function: Callable[..., T], *args: Any) -> T:
+        """Return what the target's own code returns, or raise what it raises; `close` ends it if it loops."""
+        return self._calls.call(function, *args)
 
     def show(self, look: object) -> None:
         """Record what is new in a look, and take it as what the metadata show from then on."""
@@ -156,22 +168,28 @@ class Shown(Metadata):
         End the thread; safe to call twice.
 
         Raises:
-            PreconditionError: it does not end in time; it is left alone, and the run is unknown.
+            PreconditionError: it does not end in time; a call that waits is left alone, and the run is unknown.
         """
         with self._changed:
             ended, self._closed = self._closed, True
             self._changed.notify_all()
         if ended:
             return
-        ending = threading.Thread(target=self._end, daemon=True)  # the target's own code, which may hang too
-        ending.start()
-        for thread in (ending, self._thread):
-            thread.join(limits.METADATA_END_S_MAX)
-        if ending.is_alive() or self._thread.is_alive():
-            raise PreconditionError(
-                f"target {self._run.target}, metadata: at work {limits.METADATA_END_S_MAX:g} s after the end of "
-                "the run; expected it to end with it"
-            )
+        within_s = limits.METADATA_END_S_MAX
+        at_work = f"at work {within_s:g} s after the end of the run; expected it to end with it"
+        problem = ""
+        try:
+            apart(self._end, within_s)  # the target's own code, which may hang too
+        except LateError:
+            problem = at_work
+        except Exception as error:
+            problem = f"its end raised {type(error).__name__}: {error}; expected it to let its looks end"
+        self._thread.join(within_s)
+        if self._thread.is_alive():
+            self._calls.interrupt()
+            problem = at_work
+        if problem:
+            raise PreconditionError(f"target {self._run.target}, metadata: {problem}")
 
 
 def _of_topic(look: Look, topic: str) -> Mapping[int, tuple[str | None, ...]]:

@@ -29,7 +29,7 @@ from harness.scenario.variant import Variant
 from harness.search.random_runs import RandomRuns
 from harness.suite.environments import closing, require_abilities
 from harness.suite.interrupts import apart
-from harness.suite.scenario_files import read_scenario
+from harness.suite.scenario_files import read_for
 from harness.target.target import Target
 from nemesis import faults_of
 
@@ -113,7 +113,7 @@ def _played(runs: RandomRuns) -> Scenario | None:
     if runs.schedule is None:
         return None
     variant = Variant.parse(runs.variant, "a night's plan")
-    return read_scenario(runs.schedule).under(variant.names(runs.traits))
+    return read_for(runs.target, runs.schedule).under(variant.names(runs.traits))
 
 
 def _installed(runs: RandomRuns, played: Scenario | None, target: Target) -> list[str]:

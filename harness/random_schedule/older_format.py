@@ -11,7 +11,7 @@ then must lose nothing:
     roll    one replica after another is restarted, as for an upgrade
 
 In some of them the topic's message format changes between the rounds, up or down, so that the logs hold both.
-In the simulator some of the brokers may write epochs already (targets/simulator/environment.py).
+In the simulator some of the brokers may write epochs already (targets/simulator/broker/environment.py).
 Source:  KIP-101, "Compatibility, Deprecation, and Migration Plan"; KAFKA-7897.
 """
 

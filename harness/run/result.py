@@ -34,7 +34,7 @@ class Activity:
         steps: steps of the simulated world; 0 on real processes.
         virtual_s: seconds of virtual time; 0 on real processes.
         skipped: steps of the schedule that were not applicable when their turn came.
-        coverage: how often the simulated cores did each kind of thing (targets/simulator/coverage.py).
+        coverage: how often the simulated cores did each kind of thing (targets/simulator/broker/coverage.py).
         polls: polls of consumers that were answered.
         records_read: records that they showed, each as often as it was shown.
         records_sent: records of all producers that were acknowledged, whatever their acks.

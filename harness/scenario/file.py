@@ -276,6 +276,7 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
         faults=faults,
         places=tuple(further),
         services=words_of(services),
+        messages=known.messages if known is not None else (),
     )
     steps, expectations = _body(lines, names, known)
     places = [(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps]

@@ -22,13 +22,19 @@ S = TypeVar("S", bound="Statement")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The names that the steps of a scenario may use: what its head declares, and the faults."""
+    """
+    The names that the steps of a scenario may use: what its head declares, and the faults.
+
+    Attributes:
+        messages: what the target that it is read for calls its messages; no older word of another system is meant.
+    """
 
     nodes: Collection[str]
     groups: Collection[str]
     faults: Collection[str]
     places: Collection[Place] = ()
     services: Collection[str] = ()
+    messages: Collection[str] = ()
 
 
 class Line:

@@ -13,7 +13,7 @@ from harness.numerals import above_zero, whole
 from harness.scenario.forms import Choice, Perhaps
 from harness.scenario.grammar import Kind, Names, one_of
 from harness.scenario.offsets import Mark, Offset
-from harness.scenario.words import END, MESSAGE, messages
+from harness.scenario.words import END, MESSAGE, messages, present
 from harness.target.wire import ANY, METADATA
 from harness.workload.plan import CODEC_NAMES, Place
 
@@ -60,6 +60,13 @@ def _above_zero(unit: str, most: int) -> Callable[[str, Names], Decimal]:
     return read
 
 
+def _message(word: str, names: Names) -> str:
+    word = word if word in names.messages else present(MESSAGE, word)
+    if word not in messages():
+        raise ValueError(word)
+    return word
+
+
 def _or_none(word: str, names: Names) -> str | None:
     return None if word == NONE else str(NODE.read(word, names))
 
@@ -79,7 +86,12 @@ NODE_OR_NONE: Final = Kind(
 )
 LINK_END: Final = one_of("A", "an end of a link", lambda names: (*names.nodes, METADATA, ANY), END)
 OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, METADATA, ANY), END)
-API: Final = one_of("MESSAGE", "a message", lambda _: messages(), MESSAGE)
+API: Final = Kind(
+    sign="MESSAGE",
+    expected=lambda _: f"a message: one of {', '.join(messages())}",
+    read=_message,
+    choices=lambda _: messages(),
+)
 GROUP: Final = one_of("NAME", "a group of records of the head", lambda names: names.groups)
 FAULT: Final = one_of("FAULT", "a fault", lambda names: names.faults)
 PLACE: Final = Kind(

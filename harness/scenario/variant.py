@@ -59,10 +59,12 @@ class Variants:
     Attributes:
         protocols: the name of a protocol, of another system, or of one of its releases (kafka:2.1.1) -> its rules.
         change: returns the rules of a protocol with changes; raises UsageError for an unknown rule or value.
+        messages: what the system that the file is read for calls its messages.
     """
 
     protocols: Mapping[str, Mapping[str, str]]
     change: Callable[[str, Sequence[str]], Mapping[str, str]]
+    messages: Collection[str] = ()
 
     def check(self, variant: Variant, where: str) -> None:
         """Raise UsageError with the place if there is no such variant, or if its changes change nothing."""

@@ -1,21 +1,23 @@
 """
 The words that rules of links may name: the general ones, and what each target calls its other messages.
 
-A scenario is read for every target at once; `MessageWords` says what a word means on the wire that is played.
+A scenario is read for every target at once, so that it may name the messages of each that is found; `MessageWords`
+says what a word means on the wire that is played.
 
-A family of systems hands over its own names, in the package `wire` of its package below targets/, and the words
-that scenarios and schedules had before, `OLDER_WORDS` of its module `older`. So what was written earlier is read.
+A family of systems hands over the words that scenarios and schedules had before, `OLDER_WORDS` in the module
+`older` of its package below targets/. So what was written earlier is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 from typing import Final
 
 from harness.effect import RENAMED_FAULTS
 from harness.events.older import handed_over
-from harness.model import PreconditionError
+from harness.model import PreconditionError, UsageError
+from harness.target.found import Found, found
 from harness.target.target import Target
 from harness.target.wire import ANY, Stands, Word
 
@@ -24,11 +26,24 @@ MESSAGE: Final = "message"
 FAULT: Final = "fault"
 
 
-@cache
 def messages() -> tuple[str, ...]:
     """Return every word that a rule of links may name, "*" for any message included."""
-    own = (name for names in handed_over("wire", "MESSAGES") for name in names)
+    return _messages(tuple(found().values()))
+
+
+@cache
+def _messages(targets: tuple[Found, ...]) -> tuple[str, ...]:
+    own = (name for each in targets for name in _own(each))
     return tuple(dict.fromkeys((*(word.value for word in Word), *own, ANY)))
+
+
+def _own(one: Found) -> Collection[str]:
+    """Return a target's own names of messages; none of one that cannot be used, as who names it is told."""
+    try:
+        wire = one.load().wire
+    except UsageError:
+        return ()
+    return () if wire is None else wire.messages
 
 
 @cache
@@ -66,10 +81,10 @@ class MessageWords:
         wire = self._target.wire
         if word in ("", ANY) or (wire is not None and word in wire.messages):
             return ""
-        found = self._stands.get(Word(word)) if word in {*Word} else None
-        if found is not None and found.api:
+        stands = self._stands.get(Word(word)) if word in {*Word} else None
+        if stands is not None and stands.api:
             return ""
-        why = "" if found is None else f": {found.own}"
+        why = "" if stands is None else f": {stands.own}"
         return f"{self._target.name} has no {word} on its wire{why}"
 
     @cached_property

@@ -26,7 +26,7 @@ from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.steps import Produce
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
-from harness.suite.scenario_files import faults_on, read_for, read_scenario
+from harness.suite.scenario_files import faults_on, read_for
 from harness.target.found import target as target_of
 from harness.target.target import Target, traits_under
 from harness.target.traits import Traits
@@ -229,7 +229,7 @@ class RandomRuns:
             rest = workload.without(left_out)
             missing = {} if rest.producers or rest.consumers else left_out
         else:
-            named = read_scenario(self.schedule).clients if self.schedule else NO_CLIENTS
+            named = read_for(self.target, self.schedule).clients if self.schedule else NO_CLIENTS
             missing = self.load_target().clients.lacking(named)
         return "; ".join(f"client {library}: {why}" for library, why in missing.items())
 

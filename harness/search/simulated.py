@@ -20,8 +20,8 @@ from harness.shortage import shortage_of
 from harness.target.target import Target
 from nemesis import faults_of
 from targets import VIRTUAL_HOST
-from targets.simulator.environment import SimEnvironment
-from targets.simulator.trace import Trace
+from targets.simulator.broker.environment import SimEnvironment
+from targets.simulator.engine.trace import Trace
 
 
 class SearchEndedError(FencepostError):

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from harness.model import ORACLES, VERDICT_OF, Kind, Verdict
 from harness.search.tally import Tally
-from targets.simulator.coverage import REACHABLE
+from targets.simulator.broker.coverage import REACHABLE
 
 # The interval of progress lines if there is no terminal.
 LINE_EVERY_S: Final = 30.0

@@ -36,13 +36,13 @@ def read_scenario(path: Path) -> schedule.Scenario:
 
 def read_for(name: str, path: Path) -> schedule.Scenario:
     """
-    Read a scenario file as a target plays it.
+    Read a scenario file as a target plays it: of a shared one its folder says what is expected.
 
     Raises:
         UsageError: an error in the file, or in what the target's folder says of it.
     """
     scenario = schedule.read_scenario(path, known_faults(), known_to(name))
-    if _is_own(name, path) or _is_spoken_of(name):
+    if path.resolve().parent != SCENARIOS.resolve() or _is_spoken_of(name):
         return scenario
     return _expectations(name, known_to(name)).applied(scenario)
 
@@ -83,11 +83,6 @@ def expectations_again(name: str, scenario: str) -> Mapping[str, str]:
     read = schedule.read_scenario(SCENARIOS / f"{scenario}.txt", known_faults())
     said = _expectations(name, None)
     return said.applied(read).expectations if said.scenarios else read.expectations
-
-
-def _is_own(name: str, path: Path) -> bool:
-    folder = entry(name).folder
-    return folder is not None and path.resolve().parent == (folder / FOLDER).resolve()
 
 
 def _is_spoken_of(name: str) -> bool:
@@ -168,6 +163,6 @@ class _Versions(Mapping[str, Mapping[str, str]]):
 
 
 def known_to(name: str) -> Variants:
-    """Return the variants that a file may name if it is read for a target."""
-    versions = _Versions(name)
-    return Variants(protocols=versions, change=versions.changed)
+    """Return what a file may name if it is read for a target."""
+    versions, wire = _Versions(name), target(name).wire
+    return Variants(protocols=versions, change=versions.changed, messages=() if wire is None else wire.messages)

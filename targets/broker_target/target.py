@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.launch import Address, Launch
 from harness.model import UsageError
 from harness.registry import pick
 from harness.scenario.variant import present_name
 from harness.target.metadata import Metadata, TargetRun
-from harness.target.operator import Operator
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import NodeSpec, Printed
 from harness.target.traits import Epochs, Traits
@@ -33,6 +32,9 @@ from targets.kafka_family.words import WORDS as FAMILY_WORDS
 from targets.kafka_family.zookeeper.layout import ABILITIES
 from targets.kafka_family.zookeeper.opening import connection_of, open_view, operator_of
 from targets.kafka_family.zookeeper.server import ZOOKEEPER
+
+if TYPE_CHECKING:
+    from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
 # Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
 # ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
@@ -126,18 +128,14 @@ class BrokerTarget:
         files = {"broker.json": json.dumps(config, indent=1)}
         return Launch(argv=argv, files=files, env={SECRET_VARIABLE: spec.secret})
 
-    def metadata(self, run: TargetRun) -> Metadata:
+    def metadata(self, run: TargetRun) -> RealZooKeeperView:
         """What stands in ZooKeeper (Kafka Replication V3, Paths)."""
         return open_view(run, layout)
 
-    def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
+    def operator(self, run: TargetRun, metadata: Metadata) -> RealZooKeeperView:
         """The same view of ZooKeeper: requests stand there too."""
         del run
         return operator_of(metadata)
-
-    def emits_events(self) -> bool:
-        """Return True."""
-        return True
 
     def printed(self, line: str) -> Printed | None:
         """Return None: this broker emits events."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from harness.ability import Ability
 from harness.java import Java, find_java
@@ -19,7 +19,6 @@ from harness.launch import Launch, Runtime
 from harness.model import UsageError
 from harness.registry import pick
 from harness.target.metadata import Metadata, TargetRun
-from harness.target.operator import Operator
 from harness.target.target import NodeSpec, Printed
 from harness.target.traits import Traits
 from harness.target.wire import Wire
@@ -37,6 +36,9 @@ from targets.kafka_family.words import WORDS as FAMILY_WORDS
 from targets.kafka_family.zookeeper.layout import ABILITIES
 from targets.kafka_family.zookeeper.opening import open_view, operator_of
 from targets.kafka_family.zookeeper.server import ZOOKEEPER
+
+if TYPE_CHECKING:
+    from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
@@ -117,11 +119,11 @@ class KafkaTarget:
             library=library,
         )
 
-    def metadata(self, run: TargetRun) -> Metadata:
+    def metadata(self, run: TargetRun) -> RealZooKeeperView:
         """Return what stands in ZooKeeper."""
         return open_view(run, elections)
 
-    def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
+    def operator(self, run: TargetRun, metadata: Metadata) -> RealZooKeeperView:
         """Return the same view of ZooKeeper: requests stand there too."""
         del run
         return operator_of(metadata)

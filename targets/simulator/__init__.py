@@ -1,1 +1,1 @@
-"""The broker's own core on a simulated network, disk and ZooKeeper, in virtual time and from one seed."""
+"""Simulated systems, in virtual time and from one seed: what is general, ZooKeeper, the world of our broker."""

@@ -13,7 +13,7 @@ from harness.model import FencepostError, Kind, Verdict
 from harness.run.result import RunResult
 from harness.search.random_runs import RandomRuns
 from targets import VIRTUAL_HOST as SIM
-from targets.simulator.trace import first_difference
+from targets.simulator.engine.trace import first_difference
 from tests.kept import exhaustive
 from tests.search.results import result_of
 

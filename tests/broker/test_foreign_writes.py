@@ -1,8 +1,8 @@
 """
 Ten cells of what others write into ZooKeeper, on real processes and a real ZooKeeper, with sessions of 2 s.
 
-The table is tests/simulator/test_foreign_writes.py; the nodes and the edits are the same. Its times are virtual;
-here a condition is awaited, and none asserts how long it took.
+The table is tests/simulator/broker/test_foreign_writes.py; the nodes and the edits are the same. Its times are
+virtual; here a condition is awaited, and none asserts how long it took.
 Source:  Kafka, ControllerMovedException and KafkaController.maybeResign.
 """
 

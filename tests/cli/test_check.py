@@ -18,13 +18,15 @@ from checkers.judge import check_in_process, judge
 from checkers.spark.options import SparkOptions
 from harness.cli import check as module
 from harness.cli.main import main
+from harness.events import Setup
 from harness.history.file import read_history
-from harness.model import EXIT_CODES, Anomaly, PartOps, UsageError
+from harness.model import EXIT_CODES, Anomaly, Op, PartOps, UsageError
 from harness.run.result import RunResult
 from harness.run.store import Run, SuiteDir, read_anomalies, write_anomalies
 from harness.run.suite import Suite
 from harness.suite import recheck
 from harness.tables.manifest import FOLDER, table_path
+from harness.target.traits import traits_of
 from tests.checkers.golden import ops_of
 from tests.checkers.specs import random_spec
 from tests.kept import exhaustive
@@ -112,6 +114,21 @@ def test_runs_as_stored_are_counted_and_nothing_is_changed(
     assert EXIT_CODES["valid"] == check(tmp_path)
     assert "4 runs in 2 suites: 4 as stored, 0 not, 0 unknown" in capsys.readouterr().out
     assert (before, [4]) == (files(tmp_path), spark.asked)
+
+
+def test_run_of_a_target_that_is_not_found_is_judged_whatever_its_schedule_names(
+    tmp_path: Path, spark: InProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history = suite_in(tmp_path / "a", one=SOUND) / "one" / "history.jsonl"
+    first, *rest = history.read_text(encoding="utf-8").splitlines()
+    op = Op.from_json(first)
+    assert isinstance(op.event, Setup)
+    traits, schedule = traits_of(op.event).as_text(), "hold requests beg A -> B\n"
+    gone = replace(op.event, target="gone", traits=traits, schedule=schedule)
+    told = Op.of(gone, index=op.index, time_ns=op.time_ns, process=op.process, type=op.type)
+    history.write_text("\n".join([told.to_json(), *rest, ""]), encoding="utf-8")
+    assert EXIT_CODES["valid"] == check(tmp_path / "a")
+    assert "1 run in 1 suite: 1 as stored, 0 not, 0 unknown" in capsys.readouterr().out
 
 
 def test_violation_that_was_not_stored_is_named_with_the_checker_that_finds_it(

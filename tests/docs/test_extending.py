@@ -36,7 +36,7 @@ from harness.target.clients import TargetClients
 from harness.target.metadata import TargetRun
 from harness.target.operator import requests_of
 from targets.broker_target.target import TARGET
-from targets.simulator.environment import SimEnvironment
+from targets.simulator.broker.environment import SimEnvironment
 from tests.checkers.golden import ops_of
 from tests.faults import NEMESES
 

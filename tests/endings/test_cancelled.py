@@ -163,4 +163,5 @@ def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path) -> None
             shared=shared(NOBODY),
             power_tier=None,
         )
-    assert (1, 1, threads) == (host.closed, target.part.closed, set(threading.enumerate()))
+    assert (1, 1) == (host.closed, target.part.closed)
+    assert set(threading.enumerate()) <= threads

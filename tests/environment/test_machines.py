@@ -38,7 +38,12 @@ def machines(tmp_path: Path) -> RealMachines:
     (tmp_path / "data").mkdir()
     spec = cluster_spec(TARGET, "hw", {"A": 1}, ["A"])
     return RealMachines(
-        host=cast(Any, host), collector=cast(Any, Closing()), printed_lines=None, target=TARGET, spec=spec
+        host=cast(Any, host),
+        collector=cast(Any, Closing()),
+        printed_lines=None,
+        target=TARGET,
+        spec=spec,
+        give_up=lambda _: None,
     )
 
 
@@ -119,6 +124,7 @@ def test_collector_is_closed_also_when_the_host_cannot_be() -> None:
     host, collector = Closing(fails=True), Closing()
     spec = cluster_spec(TARGET, "hw", {}, [])
     parts = {"host": host, "collector": collector, "printed_lines": None, "target": TARGET, "spec": spec}
+    parts["give_up"] = print
     cast(Any, host).name = cast(Any, host).power_tier = "none"
     with pytest.raises(OSError, match="no"):
         RealMachines(**cast(Any, parts)).close()

@@ -33,7 +33,7 @@ def disk(tmp_path: Path) -> Path:
 
 
 def logs(disk: Path, target: Any = TARGET) -> NodeLogs:
-    return NodeLogs(target, lambda name: disk / name, lambda _: ADDRESS)
+    return NodeLogs(target, lambda name: disk / name, lambda _: ADDRESS, lambda _: None)
 
 
 def test_log_of_one_file_is_read_and_its_end_with_it(disk: Path) -> None:

@@ -10,7 +10,7 @@ from harness.fabric.core.verbs import LinkVerbs
 from targets.broker.core.messages import EpochAnswer, EpochQuestion, ErrorCode, TopicPartition
 from targets.broker.core.messages import OffsetForLeaderEpochRequest as Question
 from targets.broker.core.messages import OffsetForLeaderEpochResponse as Answer
-from targets.simulator.pipe import ANSWERS, REQUESTS
+from targets.simulator.engine.pipe import ANSWERS, REQUESTS
 from tests.fabric.nodes import World, until
 from tests.simulator.ends import Keeper, Room, fetch
 from tests.targets.kafka_family.wire import wire

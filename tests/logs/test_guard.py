@@ -13,11 +13,12 @@ import pytest
 from harness import limits
 from harness.bit_rot import Flip
 from harness.logs import stream
+from harness.logs.asked import ReaderError
 from harness.logs.compare import compare
-from harness.logs.guard import Guard, ReaderError
+from harness.logs.guard import Guard
 from harness.logs.record import Record
 from harness.logs.replica import ReplicaLog
-from harness.logs.stream import Open, RecordsReading, read_whole
+from harness.logs.stream import Open, RecordsReading, Unread, read_whole
 from harness.model import UsageError, Verdict
 from tests.logs.replicas import replica, seen
 
@@ -87,6 +88,13 @@ def test_same_record_for_ever_ends(tmp_path: Path, few: None) -> None:
     assert (1, 1) == (len(log.batches), log.log_end_offset)
     found = "a batch at offset 0 after one that ends at 1, and so for the 22th time"
     assert f"{NAMED}{found}; expected offsets that rise" == problem_of(log)
+
+
+def test_damage_without_end_ends(tmp_path: Path, few: None) -> None:
+    damage = (Unread(why=f"line {at}", first=at, end=at + 1) for at in itertools.count())
+    log = read(lambda: RecordsReading("log", 0, damage), tmp_path)
+    assert ("line 0", "more than 20 unreadable parts; the rest is not read") == (log.problems[0], log.problems[-1])
+    assert (21, (20, None), 20) == (len(log.problems), log.unread[-1], log.log_end_offset)
 
 
 def test_log_that_goes_back_says_so_although_its_reader_does_not(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from harness.scenario.variant import Variant
 from harness.target.metadata import Look, PartitionTruth
 from nemesis import NEMESES
 from targets.broker_target.target import TARGET
-from targets.simulator.environment import SimEnvironment
+from targets.simulator.broker.environment import SimEnvironment
 from tests.clusters import run_of
 from tests.suite.cells import spec_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -240,6 +241,36 @@ def test_metadata_that_never_answer_are_given_up_in_time_and_do_not_hold_the_run
     metadata.close()
     hang.set()
     metadata._thread.join()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("way", ["polled", "followed"])
+def test_look_that_loops_is_ended_with_the_run(room: Room, way: str) -> None:
+    def spinning() -> Iterator[Look]:
+        for _ in itertools.count():
+            pass
+        yield FIRST
+
+    looks, run = spinning(), run_of(room.history, ids=IDS)
+    metadata = Polled(run, lambda: next(looks)) if way == "polled" else Followed(run, looks, lambda: None)
+    with suppress(PreconditionError):
+        metadata.controller()  # so that it looks
+    with pytest.raises(PreconditionError, match=r"metadata: at work 0\.05 s after the end of the run"):
+        metadata.close()
+    metadata._thread.join()
+
+
+def test_end_that_raises_is_named(room: Room) -> None:
+    seen = Changing(FIRST)
+
+    def end() -> None:
+        seen.end()
+        raise ZeroDivisionError("a bug")
+
+    metadata = Followed(run_of(room.history, ids=IDS), iter(seen), end)
+    said = "target broker, metadata: its end raised ZeroDivisionError: a bug; expected it to let its looks end"
+    with pytest.raises(PreconditionError, match=said):
+        metadata.close()
 
 
 def test_watch_that_yields_without_end_is_given_up_and_ends(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

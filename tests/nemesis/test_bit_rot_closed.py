@@ -8,7 +8,7 @@ import pytest
 
 from harness.events import Corrupt, Fetch, Read, Repaired
 from harness.model import Kind, Op, OpType, Verdict, events_of
-from targets.simulator.machines import SimMachines
+from targets.simulator.engine.machines import SimMachines
 from tests.nemesis.simulated import played, refused, seen
 
 ON_BOTH = "produce m1 acks=all\nproduce m2 acks=all\nproduce m3 acks=all\n"

@@ -13,7 +13,7 @@ from harness.docs.evidence import Cell
 from harness.model import Op, Verdict
 from harness.run.result import RunResult
 from targets.broker_target.target import TARGET
-from targets.simulator.environment import SimEnvironment
+from targets.simulator.broker.environment import SimEnvironment
 from tests.faults import NEMESES
 from tests.nemesis.every_fault import PRODUCE, SHOWN, SINGLY, Shown, pretending
 from tests.nemesis.simulated import played, refused, seen

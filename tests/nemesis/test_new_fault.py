@@ -28,7 +28,7 @@ from harness.scenario.file import draw
 from harness.scenario.variant import Variant
 from nemesis import kill, restart
 from targets.broker_target.target import TARGET
-from targets.simulator.environment import SimEnvironment
+from targets.simulator.broker.environment import SimEnvironment
 from tests.faults import NEMESES
 
 SEED = 3

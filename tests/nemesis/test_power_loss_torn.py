@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import Verdict
-from targets.simulator.disk import SimDisk
+from targets.simulator.broker.storage.disk import SimDisk
 from tests.nemesis.simulated import played, seen
 
 STEPS = (

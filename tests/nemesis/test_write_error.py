@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import Verdict
-from targets.simulator.node import Node
+from targets.simulator.broker.node import Node
 from tests.nemesis.simulated import played, refused, seen
 
 STEPS = "produce m1 acks=all\nproduce m2 acks=1 meanwhile\nwrite-error A\nawait leader = B\nrestart A\n"

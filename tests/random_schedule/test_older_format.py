@@ -17,7 +17,7 @@ from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
 from harness.target.settings import MessageFormat
 from targets import VIRTUAL_HOST as SIM
-from targets.simulator.zookeeper_faults import random_formats
+from targets.simulator.broker.random_world import random_formats
 from tests.faults import NEMESES
 from tests.kept import exhaustive
 

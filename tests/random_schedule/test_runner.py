@@ -25,9 +25,9 @@ from harness.scenario.variant import Variant
 from targets.broker.core.events import Effect, Event, Received
 from targets.broker.core.messages import ProduceRequest
 from targets.broker_target.target import TARGET, settings_of
-from targets.simulator.client import SimClient
-from targets.simulator.environment import cluster_of
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.environment import cluster_of
+from targets.simulator.broker.world import World
 from tests.faults import NEMESES
 
 HEAD = """title T

@@ -32,7 +32,7 @@ from harness.run.store import create_suite
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from targets.broker_target.target import TARGET
-from targets.simulator.environment import SimEnvironment
+from targets.simulator.broker.environment import SimEnvironment
 from tests.faults import NEMESES
 from tests.services import shared
 

@@ -21,7 +21,7 @@ from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
 from targets import VIRTUAL_HOST as SIM
-from targets.simulator.trace import Detail, Trace
+from targets.simulator.engine.trace import Detail, Trace
 from tests.kept import exhaustive, keep
 
 

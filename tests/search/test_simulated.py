@@ -26,9 +26,9 @@ from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player, simulate
 from targets import VIRTUAL_HOST as SIM
 from targets.broker_target.target import BrokerTarget
-from targets.simulator.environment import SimEnvironment
-from targets.simulator.trace import Detail, Trace, first_difference
-from targets.simulator.world import World
+from targets.simulator.broker.environment import SimEnvironment
+from targets.simulator.broker.world import World
+from targets.simulator.engine.trace import Detail, Trace, first_difference
 from tests.faults import NEMESES
 from tests.kept import exhaustive, keep
 

@@ -17,12 +17,13 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import PROTOCOLS
-from targets.simulator.clock import NS_PER_MS, Clock
-from targets.simulator.links import SimLinks
-from targets.simulator.network import Latency, Network
-from targets.simulator.pipe import ANSWERS, REQUESTS, Frame, Pipe
-from targets.simulator.versions import questions_version
-from targets.simulator.witness import Witness
+from targets.simulator.broker.versions import questions_version
+from targets.simulator.broker.wire import WORDS, WirePipe
+from targets.simulator.broker.witness import Witness
+from targets.simulator.engine.clock import NS_PER_MS, Clock
+from targets.simulator.engine.links import SimLinks
+from targets.simulator.engine.network import Latency, Network
+from targets.simulator.engine.pipe import ANSWERS, REQUESTS, Frame, Pipe
 from tests.events.as_recorded import into
 
 TP = TopicPartition("log", 0)
@@ -53,7 +54,7 @@ class Room:
         self.protocol = protocol
         witness = Witness(lambda _: questions_version(PROTOCOLS[self.protocol]))
         self.network = Network(self.clock, latency or Latency(), witness)
-        self.links = SimLinks(self.network)
+        self.links = SimLinks(self.network, WORDS)
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.network.record = into(self.told)
         self.a, self.b = Keeper(), Keeper()
@@ -65,7 +66,7 @@ class Room:
 
     def dial(self, *, outside: bool = False) -> Pipe:
         """Open a connection from A to B."""
-        return self.network.dial("A", "B", "fetcher", outside=outside)
+        return self.network.dial("A", "B", "fetcher", WirePipe, outside=outside)
 
     def ask(self, pipe: Pipe, body: Any, request: Request | None = None) -> None:
         """Send a request from A to B, a fetch by default."""

@@ -11,11 +11,12 @@ from random import Random
 from typing import Final
 
 from harness.fabric.core.rules import METADATA, Hold
-from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, ZkDone, broker_path
+from targets.broker.core.zookeeper import CONTROLLER, broker_path
 from targets.broker_target.target import SETTINGS
-from targets.simulator.client import SimClient
-from targets.simulator.trace import Detail, Trace
-from targets.simulator.world import Randomness, World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import Randomness, World
+from targets.simulator.engine.trace import Detail, Trace
+from targets.simulator.zookeeper import ops
 
 IDS: Final = {"A": 1, "B": 2, "C": 3}
 APIS: Final = ("fetch", "epoch-question", "command", "*")
@@ -168,8 +169,8 @@ class Storm:
         return self.world.nodes[name].disk.sync() > 0
 
     def depose(self, _name: str) -> bool:
-        gone = self.world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), 0)
-        return isinstance(gone, ZkDone)
+        gone = self.world.zookeeper.tree.write((ops.Delete(path=CONTROLLER),), 0)
+        return isinstance(gone, ops.Done)
 
 
 def main() -> None:

@@ -18,8 +18,8 @@ from targets.broker.core.zookeeper import (
     decode_state,
     leader_and_isr_path,
 )
-from targets.simulator.client import SimClient
-from targets.simulator.world import World
+from targets.simulator.broker.clients.client import SimClient
+from targets.simulator.broker.world import World
 from tests.events.as_recorded import as_recorded
 
 TOPIC = "log"

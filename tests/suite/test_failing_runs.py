@@ -26,7 +26,7 @@ from harness.run import store
 from harness.run.store import Run, SuiteDir
 from harness.run.suite import Suite
 from harness.suite import runner
-from targets.simulator.environment import SimEnvironment
+from targets.simulator.broker.environment import SimEnvironment
 
 BROKEN = "kip101-1-kip101"
 OTHERS = ("kip101-1-hw", "kip101-1-kip279")

@@ -11,7 +11,7 @@ from harness.run.store import create_suite
 from harness.scenario.variant import Variant
 from harness.target.found import target as target_of
 from harness.target.target import Target
-from targets.simulator.environment import make_environment
+from targets.simulator.broker.environment import make_environment
 from tests.kept import keep
 from tests.suite.cells import names, spec_of, variants
 from tests.suite.conftest import judged, play_in

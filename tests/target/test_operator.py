@@ -10,7 +10,7 @@ from harness.ability import OF_TARGETS, Ability
 from harness.model import PreconditionError
 from harness.target.operator import REQUESTS, Operator, lacking, requests_of
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
-from targets.simulator.zookeeper_view import SimZooKeeperView
+from targets.simulator.broker.view import SimZooKeeperView
 
 
 class Elects(Operator):

@@ -3,8 +3,8 @@ The link core: the only place that decides what the rules in force do to each fr
 
 A driver puts frames into lanes. It calls `judge` for a lane whose first frame may go, and the other steps when
 rules or connections change. Every step returns effects, which the driver carries out in their order. The proxy
-(harness/fabric/proxy.py) drives the core with sockets, the simulator (targets/simulator/network.py) in virtual
-time.
+(harness/fabric/proxy.py) drives the core with sockets, the simulator (targets/simulator/engine/network.py) in
+virtual time.
 
     cut      the frame is lost; a connection that lost frames is reset when the cut heals; the end of a side waits;
              one that takes a share of the frames comes last, and resets the connection of each

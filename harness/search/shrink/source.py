@@ -61,17 +61,15 @@ def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], see
     """
     history = _history_of(path)
     setup = _setup_of(history) if history is not None else None
-    if setup is None:
-        scenario = read_scenario(path)
-    elif os.path.isdir(path) or path == history:
-        scenario = _schedule_of(setup, str(history))
-    else:
-        scenario = read_scenario(path)
     if setup is not None and setup.target != DEFAULT_TARGET and protocol is None:
         raise UsageError(
             f"{path}: a run of {setup.target}; expected one of {DEFAULT_TARGET}, which the simulator runs; name "
             "the protocol of ours to shrink it on (--protocol)"
         )
+    if setup is not None and (os.path.isdir(path) or path == history):
+        scenario = _schedule_of(setup, str(history))
+    else:
+        scenario = read_scenario(path)
     seed = seed if seed is not None else setup.seed if setup else None
     if seed is None:
         raise UsageError(f"{path}: no history beside it says its seed; expected the option --seed")

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.target.metadata import Metadata, TargetRun
-from harness.target.operator import Operator
 from harness.target.target import NodeSpec
 from targets.kafka_family.zookeeper.layout import Layout
 
+if TYPE_CHECKING:
+    from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
-def open_view(run: TargetRun, layout: Layout) -> Metadata:
+
+def open_view(run: TargetRun, layout: Layout) -> RealZooKeeperView:
     """Return the view of a run's ZooKeeper; raise PreconditionError if ZooKeeper does not answer in time."""
     from targets.kafka_family.zookeeper.view import RealZooKeeperView
 
     return RealZooKeeperView(run=run, layout=layout)
 
 
-def operator_of(metadata: Metadata) -> Operator:
+def operator_of(metadata: Metadata) -> RealZooKeeperView:
     """Return the operator of these metadata: one view is both, since requests are written to ZooKeeper too."""
-    assert isinstance(metadata, Operator), "a view of ZooKeeper is an operator"
+    from targets.kafka_family.zookeeper.view import RealZooKeeperView
+
+    assert isinstance(metadata, RealZooKeeperView), "these metadata are a view of ZooKeeper"
     return metadata
 
 

@@ -25,17 +25,15 @@ from targets.broker.core.zookeeper import (
     CONTROLLER,
     CONTROLLER_EPOCH,
     PartitionState,
-    ZkCreate,
-    ZkDelete,
     ZkError,
     ZkOp,
     ZkResult,
-    ZkSet,
-    decode_state,
     encode_state,
     leader_and_isr_path,
 )
-from targets.simulator.tree import Tree
+from targets.simulator.broker.coordination import answer, asked, state_in
+from targets.simulator.zookeeper import ops
+from targets.simulator.zookeeper.tree import Tree
 
 TP = TopicPartition("t", 0)
 # Above every session id.
@@ -240,7 +238,7 @@ class MemoryZk(Tree):
             return ZkError.LOST
         watcher = CALLBACKS_FIRST + len(self._sessions) if self.callbacks_differ else session
         self._sessions[watcher] = session
-        return self.do(op, session, watcher)
+        return answer(self.do(asked((op,))[0], session, watcher))
 
     def _is_due(self, watcher: int, _kind: str, path: str) -> None:
         self.due.append((self._sessions[watcher], path))
@@ -265,15 +263,15 @@ class MemoryZk(Tree):
     # --- reads and writes by a test ------------------------------------------------------------------------------
     def remove(self, path: str) -> None:
         """Remove a node, as another client would."""
-        self.write((ZkDelete(path=path),), 0)
+        self.write((ops.Delete(path=path),), 0)
 
     def put(self, path: str, data: bytes = b"", *, owner: int = 0) -> None:
         """Write a node and its missing parents, as another client would."""
         parent = path.rpartition("/")[0]
         if parent and parent not in self.nodes:
             self.put(parent)
-        write = ZkSet(path=path, data=data, version=-1) if path in self.nodes else None
-        self.write((write or ZkCreate(path=path, data=data, ephemeral=owner != 0),), owner)
+        write = ops.Set(path=path, data=data, version=-1) if path in self.nodes else None
+        self.write((write or ops.Create(path=path, data=data, ephemeral=owner != 0),), owner)
 
     def seize(self, epoch: int, *, owner: int = 99) -> None:
         """Write /controller and the next epoch as another broker that takes office; its watches are not fired."""
@@ -283,7 +281,7 @@ class MemoryZk(Tree):
 
     def state(self, tp: TopicPartition = TP) -> PartitionState:
         """Return a partition's leaderAndISR state."""
-        return decode_state(self.nodes[leader_and_isr_path(tp)])
+        return state_in(self.nodes[leader_and_isr_path(tp)])
 
     def put_state(
         self,

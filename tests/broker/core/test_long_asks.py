@@ -32,6 +32,7 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 from targets.broker.limits import Limits
+from targets.simulator.zookeeper.ops import Check
 from tests.broker.core.bench import Bench, answers
 from tests.broker.core.cluster import Cluster
 
@@ -236,7 +237,7 @@ def test_later_part_of_a_deletion_reaches_no_younger_topic_whose_node_has_the_ve
     original, waiting = bench.zk.write, [younger]
 
     def write(parts: Any, session: int) -> Any:
-        due = parts[-1].path == path if last else ZkCheck(path=path, version=1) in parts
+        due = parts[-1].path == path if last else Check(path=path, version=1) in parts
         if due and waiting:
             waiting.clear()
             for each in sorted((each for each in bench.zk.nodes if each.startswith(path)), reverse=True):

@@ -28,7 +28,8 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.wishes import Wishes, encode_wishes
-from targets.broker.core.zookeeper import ELECTIONS, NodeError, ZkCreate, ZkSet, leader_and_isr_path, topic_path
+from targets.broker.core.zookeeper import ELECTIONS, NodeError, leader_and_isr_path, topic_path
+from targets.simulator.zookeeper import ops
 from tests.broker.core.bench import TP, answers
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.test_long_asks import alone, outcome
@@ -69,7 +70,7 @@ def ids_written(cluster: Cluster) -> list[int]:
         lambda parts, _: written.extend(
             json.loads(part.data)["topic_id"]
             for part in parts
-            if isinstance(part, ZkCreate | ZkSet) and part.path.endswith("/leaderAndISR")
+            if isinstance(part, ops.Create | ops.Set) and part.path.endswith("/leaderAndISR")
         )
     )
     return written
@@ -139,7 +140,7 @@ def test_what_an_operator_wants_of_a_topic_is_done_to_what_the_next_one_has(
     written: list[Assignment] = []
     cluster.zk.wrote.append(
         lambda parts, _: written.extend(
-            decode_topic(part.data) for part in parts if isinstance(part, ZkSet) and part.path == PATH
+            decode_topic(part.data) for part in parts if isinstance(part, ops.Set) and part.path == PATH
         )
     )
     controller.release()

@@ -25,7 +25,8 @@ from targets.broker.core.messages import (
     TopicPartition,
     WantedReplicas,
 )
-from targets.broker.core.zookeeper import BROKER_TOPICS, CONTROLLER, ELECTIONS, ZkSet, topic_path
+from targets.broker.core.zookeeper import BROKER_TOPICS, CONTROLLER, ELECTIONS, topic_path
+from targets.simulator.zookeeper.ops import Set
 from tests.broker.core.bench import TP, answers
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.moving import CHECK_MS, OK, RECORDS, alter, cluster_of, holders, is_moved, listed, node
@@ -93,7 +94,7 @@ def test_move_that_is_cancelled_while_it_begins_is_cancelled() -> None:
     steps: list[Assignment] = []
     cluster.zk.wrote.append(
         lambda parts, _: steps.extend(
-            decode_topic(part.data) for part in parts if isinstance(part, ZkSet) and part.path == topic_path("t")
+            decode_topic(part.data) for part in parts if isinstance(part, Set) and part.path == topic_path("t")
         )
     )
     effects = controller.release()

@@ -34,11 +34,11 @@ from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     ELECTIONS,
-    ZkDelete,
     leader_and_isr_path,
     partition_path,
     topic_path,
 )
+from targets.simulator.zookeeper.ops import Delete
 from tests.broker.core.bench import TP, Bench, batch
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.test_missed_deletions import come_back, leave
@@ -348,7 +348,7 @@ def test_topic_of_which_a_partition_goes_meanwhile_is_deleted_all_the_same() -> 
     controller.hold(partition_path(T3), writes=False)
     cluster.delete(TOPIC)
     gone = sorted((path for path in cluster.zk.nodes if path.startswith(partition_path(T3))), reverse=True)
-    cluster.zk.write([ZkDelete(path=path) for path in gone], 0)
+    cluster.zk.write([Delete(path=path) for path in gone], 0)
     controller.release()
     cluster.pass_ms(1_000)
     assert [] == [path for path in cluster.zk.nodes if path.startswith(topic_path(TOPIC))]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import pytest
 
 from targets.broker.core.zookeeper import ZkGet, ZkNode, ZkOp, ZkResult, ZkSync, leader_and_isr_path
+from targets.simulator.broker.coordination import answer
 from tests.broker.core.asks import fetch, leader_of, produce, produced
 from tests.broker.core.bench import TP, Bench
 from tests.broker.core.memory import MemoryZk, batch
@@ -23,7 +24,7 @@ class Lagging:
     """A server that answers reads of the state with what was there before the last write, until a sync."""
 
     def __init__(self, zk: MemoryZk) -> None:
-        self.old = zk.nodes[PATH]
+        self.old = answer(zk.nodes[PATH])
         self.synced = False
         self.stale = 0
         self._ask = zk.ask

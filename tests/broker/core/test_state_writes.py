@@ -21,7 +21,6 @@ from targets.broker.core.zookeeper import (
     BROKER_TOPICS,
     CONTROLLER_EPOCH,
     PartitionState,
-    ZkError,
     ZkGet,
     ZkMulti,
     ZkSet,
@@ -34,6 +33,7 @@ from targets.broker.core.zookeeper import (
     topic_id_path,
     topic_path,
 )
+from targets.simulator.zookeeper.ops import Error
 from tests.broker.core.bench import Bench, registration
 
 MANY = 40
@@ -212,7 +212,7 @@ def test_first_state_that_is_refused_again_and_again_is_tried_after_a_back_off(
     bench = Bench("hw")
     bench.start(session=5)
     bench.zk.put(topic_path("t"), encode_assignment({0: (1,)}))
-    monkeypatch.setattr(bench.zk, "write", lambda _parts, _session: ZkError.REFUSED)
+    monkeypatch.setattr(bench.zk, "write", lambda _parts, _session: Error.REFUSED)
     bench.fire(BROKER_TOPICS)
     bench.pass_ms(1)
     since = len(bench.effects)

@@ -15,7 +15,7 @@ from targets.broker.core.messages import Batch
 from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.recovery import Known, open_log
-from targets.simulator.log import SimLog
+from targets.simulator.broker.storage.log import SimLog
 from tests.broker.core.memory import MemoryLog
 from tests.broker.log.batches import TP, all_of, batch, new_log, offsets
 from tests.kafka_release import DATA

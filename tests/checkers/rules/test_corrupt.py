@@ -11,7 +11,7 @@ from checkers.rules.corrupt import corrupt
 from harness.events import Injection, Truncate
 from harness.model import Kind, Verdict
 from targets.broker.core import damage
-from targets.simulator.log import SimLog
+from targets.simulator.broker.storage.log import SimLog
 from tests.nemesis.simulated import played
 
 ON_BOTH = "produce m1 acks=all\nproduce m2 acks=all\nproduce m3 acks=all\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from checkers.rules.oracles import KINDS, oracles
 from harness.model import ORACLES, OpType, Source
-from targets.simulator.generations import RULE as GENERATION
-from targets.simulator.oracles import Rule
+from targets.simulator.broker.oracles import Rule
+from targets.simulator.broker.oracles.generations import RULE as GENERATION
 from tests.checkers.golden import random_run
 from tests.checkers.story import TOPIC
 

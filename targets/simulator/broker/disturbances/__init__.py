@@ -1,0 +1,1 @@
+"""What disturbs our broker's cluster in a random world beside its schedule: requests, and sessions that end."""
