@@ -121,11 +121,11 @@ def test_names_without_a_row_are_refused() -> None:
 
 def test_every_ability_of_a_fault_that_a_tool_gives_has_a_row() -> None:
     assert set(ROW_OF.values()) <= MACHINE.keys()
-    packets_disks_clocks = {fault.needs for fault in NEMESES.values() if fault.needs} - OF_TARGETS
+    packets_disks_clocks = {need for fault in NEMESES.values() for need in fault.needs} - OF_TARGETS
     everywhere = {Ability.LOST_DISKS, Ability.TORN_POWER_LOSS, Ability.BIT_ROT, Ability.SEGMENTS}
     of_services = {Ability.OWN_SERVICES, Ability.SERVICE_ENSEMBLE}
-    of_clients = {Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS}
-    assert packets_disks_clocks <= ROW_OF.keys() | everywhere | of_services | of_clients
+    by_links = {Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS, Ability.METADATA_LINKS}
+    assert packets_disks_clocks <= ROW_OF.keys() | everywhere | of_services | by_links
 
 
 def test_a_row_that_the_machine_has_is_a_wrong_use_of_the_list() -> None:

@@ -28,7 +28,7 @@ Steps are about the partition `log-0`. A run may have more: `partition` names on
 name it, as `elect A of orders-0`. `producer` and `consumer` are clients that work while the steps are played, each
 on the partitions that it names; a `churner` creates, deletes and creates again a topic of its own, with replicas
 on the nodes that it names. harness/workload/plan.py has their options. In `nodes B A replicas, C controller,
-D others` D is neither. `C controller` may be left out: then the first replica starts first.
+D others` D is neither; without `C controller` the first replica starts first.
 
 A line with `under` is a step of the named protocols alone; a line with `unless` is a step of all others. A mutant
 such as `kip320+fence_fetch=no` also matches its protocol's name. A release of Kafka matches the name of the
@@ -37,9 +37,8 @@ protocol that it corresponds to, its own name (`kafka:2.1.1`) and `kafka`.
 `services NAME` gives the run processes of its own of a service of the target, one or as many as it says, beside
 the nodes: `kill quorum-1` hits one, `kill quorum` all of them, `kill service` any.
 
-harness/scenario/steps.py defines the steps, harness/target/settings.py the settings, and
-harness/scenario/expectation.py the words of an expectation. The whole file is read and every word checked before
-a run starts.
+harness/scenario/steps.py has the steps, harness/target/settings.py the settings, expectation.py the words of an
+expectation. The whole file is read and every word checked before a run starts.
 """
 
 from __future__ import annotations
@@ -142,7 +141,7 @@ class Scenario:
 
     Attributes:
         replicas: in the order of assignment; the first one leads.
-        nodes: all nodes in the order of starting; the first is to be controller, if `names_controller`.
+        nodes: all in the order of starting; the first is to be controller, if `names_controller`.
         expectations: variant's text -> the outcome that is expected under it.
         topic, partition: the one that its steps are about, unless they name another.
         further: the other partitions of the cluster, each with its replicas; the first of them leads.

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from harness.ability import Ability
 from harness.cli import play, suites
 from harness.cli.suites import Selection, asked_target, specs_of, variants_of
 from harness.model import EXIT_CODES, UsageError, Verdict
@@ -43,6 +44,7 @@ class Releases:
     """A target whose protocols are the releases of another system."""
 
     name = "kafka"
+    abilities = frozenset({Ability.CONTROLLER, Ability.MEMBERS})
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
         """Return two releases; the scenario has an expectation for the model of one."""

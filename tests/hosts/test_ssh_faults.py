@@ -43,7 +43,7 @@ from tests.nemesis.test_real_disks import SEEN, busily
 
 pytestmark = pytest.mark.slow
 
-OF_MACHINES = sorted(name for name, fault in NEMESES.items() if fault.needs in {
+OF_MACHINES = sorted(name for name, fault in NEMESES.items() if {*fault.needs} & {
     *OF_DISKS, Ability.WALL_CLOCK, Ability.CLOCKS, Ability.LOST_DISKS, Ability.TORN_POWER_LOSS, Ability.BIT_ROT,
 })  # fmt: skip
 # A node that says how a write to a new file ended, and goes on.
@@ -199,7 +199,7 @@ def far(
     with running(
         tmp_path / "far", zookeeper, "kip380", IDS, replicas=REPLICAS, nemeses=OF_MACHINES, host="ssh"
     ) as cluster:
-        assert {""} == {cluster.host.lacks(NEMESES[fault].needs) for fault in OF_MACHINES}
+        assert {""} == {cluster.host.lacks(need) for fault in OF_MACHINES for need in NEMESES[fault].needs}
         client_of(cluster).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
         await_whole(cluster)
         yield cluster

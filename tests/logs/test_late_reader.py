@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from targets.simulator.environment import SimEnvironment
 
 from checkers.judge import judge
 from harness import limits
@@ -33,6 +32,7 @@ from harness.scenario.variant import Variant
 from harness.target.logs import NodeFiles
 from nemesis import NEMESES
 from targets.broker_target.target import TARGET
+from targets.simulator.broker.environment import SimEnvironment
 from tests.logs.toy import ToyLogs, toy
 from tests.suite.cells import spec_of
 

@@ -122,7 +122,7 @@ SHOWN: Final[dict[str, Shown]] = {
     ),
     "resume": _undoing("pause", "runs|running|resumed"),
     "expire": Shown(
-        seen="session 0x[0-9a-f]+ closed", pretended="{fault} {node}: session 0x",
+        seen="session 0x[0-9a-f]+ closed", pretended="{fault} {node}: {node}'s membership of incarnation 0x",
         after=("await registered B", COPIED),
     ),
     "zombie": Shown(

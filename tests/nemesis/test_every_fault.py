@@ -30,7 +30,7 @@ OF_CLIENTS = {Ability.CLIENT_LINKS, Ability.CLIENT_PROCESSES}
 
 def steps_of(fault: str, shown: Shown) -> str:
     """Return the lines that set a fault up, inject it, undo it, and make the node whole again."""
-    busy = (BUSY,) if shown.busy and NEMESES[fault].needs not in OF_CLIENTS else ()
+    busy = (BUSY,) if shown.busy and not OF_CLIENTS.intersection(NEMESES[fault].needs) else ()
     undo = (f"{shown.undo} {shown.node}",) if shown.undo else ()
     bite = (*shown.before, *busy, f"{fault} {shown.node}", *shown.meanwhile, *undo)
     last = () if {BUSY, PRODUCE, SINGLY} & set(bite) else (PRODUCE,)
@@ -40,7 +40,7 @@ def steps_of(fault: str, shown: Shown) -> str:
 
 def play(fault: str) -> tuple[RunResult, Sequence[Op]]:
     shown = SHOWN[fault]
-    head = "producer p1 log-0 acks=all" if NEMESES[fault].needs in OF_CLIENTS else ""
+    head = "producer p1 log-0 acks=all" if OF_CLIENTS.intersection(NEMESES[fault].needs) else ""
     return played(
         fault, steps_of(fault, shown), settings=f"{SETTINGS} {FLUSHING.get(fault, '')}".rstrip(), head=head
     )

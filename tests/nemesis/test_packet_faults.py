@@ -21,9 +21,9 @@ FAULTS = {"drop-packets": Packets.DROPPED, "throttle": Packets.THROTTLED, "lossy
 def test_every_fault_of_packets_is_played_here() -> None:
     assert list(FAULTS) == [name for name, each in NEMESES.items() if each.effect is Effect.PACKETS_IMPAIRED]
     assert {fault: NEMESES[fault].needs for fault in FAULTS} == {
-        "drop-packets": "packets-dropped",
-        "throttle": "packets-throttled",
-        "lossy-packets": "packets-lossy",
+        "drop-packets": ("packets-dropped",),
+        "throttle": ("packets-throttled",),
+        "lossy-packets": ("packets-lossy",),
     }
 
 

@@ -29,7 +29,7 @@ PAIRS = [
     pytest.param(name, by.name, id=name)
     for name, fault in NEMESES.items()
     if (by := _undoing(fault)) is not None and fault.effect.lasts and not fault.everywhere and name not in _OF_ALL
-    if fault.needs in (None, Ability.BIT_ROT)
+    if {*fault.needs} <= {Ability.BIT_ROT, Ability.METADATA_LINKS}
 ]
 
 
