@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from harness.ability import OF_TARGETS, Ability
+from harness.environment.of_target import BROUGHT, why_lacking
 from harness.model import EXIT_CODES
 from harness.report.console import console as make_console
 from harness.suite.options import configure_targets
 from harness.target.commands import registered
 from harness.target.found import Found, entry, found
-from harness.target.parts import abilities
+from harness.target.parts import abilities as parts
 from harness.target.target import Target
 from targets import DEFAULT_TARGET
 
@@ -56,9 +58,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lines(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield what a target has, line by line."""
+    """Yield what a target has, line by line: parts, what can be asked of it, and what faults can do to it."""
     yield "versions", ", ".join(target.protocols())
-    there = abilities(target)
+    there = {
+        **parts(target),
+        **{ability.value: ability in target.abilities for ability in Ability if ability in OF_TARGETS},
+        **{ability.value: not why_lacking(target, ability) for ability in BROUGHT},
+    }
     for label, wanted in (("has", True), ("lacks", False)):
         if names := [name for name, has in there.items() if has is wanted]:
             yield label, ", ".join(names)

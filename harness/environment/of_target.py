@@ -12,6 +12,18 @@ from harness.target.target import Target
 from harness.target.wire import Between
 
 
+# What it takes of a target, in this order.
+BROUGHT: Final = (
+    Ability.METADATA_LINKS,
+    Ability.CLIENT_LINKS,
+    Ability.CLIENT_PROCESSES,
+    Ability.WALL_CLOCK,
+    Ability.CLOCKS,
+    Ability.BIT_ROT,
+    Ability.SEGMENTS,
+)
+
+
 def why_lacking(target: Target, ability: Ability) -> str:
     """Return why a target has not what it takes, "" if it has, or if the machines alone decide."""
     has = _HAS.get(ability)
