@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from harness.ability import Ability
 from harness.environment.services import Own
+from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.scenario.file import Scenario
 from harness.scenario.service_steps import hits_on_services, require_services, takes_power
 from harness.scenario.steps import Inject
 from harness.target.operator import lacking
@@ -53,3 +55,19 @@ def why_not_played(spec: RunSpec, target: Target) -> str:
     asked = (known[act.fault].needs for act in acts if isinstance(act, Inject) and act.fault in known)
     needs = (*(need for need in asked if need is not None), *(need for act in acts for need in act.needs()))
     return next(filter(None, (lacking(target.name, target.abilities, need) for need in needs)), "")
+
+
+def why_not_here(spec: RunSpec, target: Target, environment: Environment) -> str:
+    """
+    Return why an open environment cannot play a written scenario, "" if it can: what it lacks to hit services.
+
+    What it lacks for a fault of nodes ends the command (harness/suite/environments.py).
+    """
+    return "" if spec.random else why_no_power_loss(spec.scenario, target, environment)
+
+
+def why_no_power_loss(scenario: Scenario, target: Target, environment: Environment) -> str:
+    """Return why an open environment cannot take the power of services as a schedule does, "" if it can."""
+    if not takes_power(scenario, faults_of(target)):
+        return ""
+    return environment.lacks(Ability.SERVICE_POWER_LOSS)
