@@ -72,6 +72,7 @@ def start(
 
     Args:
         loses_power: Their disks can lose power, if the host can take no more than what they have not flushed.
+            What they made before they served is flushed.
 
     Raises:
         UsageError: One of them does not serve in time; with what it printed.
@@ -93,6 +94,9 @@ def start(
         host.start(each.name, launches[each.name])
     for each in processes:
         await_serving(host, service, each)
+        if each.loses_power:
+            # The kernel would write it in half a minute: a first snapshot, without which some do not start again.
+            host.flush(each.name)
     return Started(service=service, processes=processes, launches=launches)
 
 

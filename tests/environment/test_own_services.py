@@ -24,6 +24,7 @@ class FakeHost:
     def __init__(self, *, lacks: str = "") -> None:
         self.disks: dict[str, bool] = {}
         self.running: set[str] = set()
+        self.flushed: list[str] = []
         self.ends = False
         self._lacks = lacks
 
@@ -42,6 +43,11 @@ class FakeHost:
             client_outside=ADDRESS,
             internal_outside=ADDRESS,
         )
+
+    def flush(self, name: str) -> str:
+        assert self.alive(name), "it serves before"
+        self.flushed.append(name)
+        return "flushed"
 
     def start(self, name: str, launch: Launch) -> None:
         if not self.ends:
@@ -78,6 +84,7 @@ def test_disk_of_a_service_loses_power_only_where_the_host_keeps_what_was_flushe
     host = FakeHost(lacks=lacks)
     opened(host, loses_power=True)
     assert {"coordinator-1": disk} == host.disks
+    assert ["coordinator-1"] * disk == host.flushed  # what it made before it served
 
 
 def test_process_that_is_back_is_told_by_what_it_is() -> None:
