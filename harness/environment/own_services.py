@@ -170,6 +170,10 @@ class OwnServices:
         if not self._lacks_some(found) or not self._host.alive(name):
             self._await_back(found, name)
 
+    def ask(self, name: str) -> None:
+        """Ask a process what it is, so that it is sent a packet at least: nodes may ask it seldom."""
+        self._mode(name)
+
     def start(self, name: str) -> str:
         """Start a process again; return what it is when it serves, or that too few others are there."""
         if self._host.alive(name):

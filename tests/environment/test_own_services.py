@@ -8,10 +8,12 @@ import pytest
 
 from harness.ability import Ability
 from harness.environment.own_services import OwnServices
+from harness.environment.served_host import served
 from harness.environment.services import Own, start_own
 from harness.hosts.base import Host
 from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
+from harness.packets import Packets
 from harness.target.services import Service
 
 ADDRESS = Address(host="127.0.0.1", port=1)
@@ -25,6 +27,8 @@ class FakeHost:
         self.disks: dict[str, bool] = {}
         self.running: set[str] = set()
         self.flushed: list[str] = []
+        self.silent: list[str] = []
+        self.asked = 0
         self.ends = False
         self._lacks = lacks
 
@@ -57,11 +61,18 @@ class FakeHost:
         self.running.remove(name)
         return "killed"
 
+    def impair_packets(self, name: str, how: Packets) -> None:
+        self.silent.append(name)
+
     def alive(self, name: str) -> bool:
         return name in self.running
 
     def paused(self, name: str) -> bool:
         return False
+
+    def mode(self) -> str:
+        self.asked += 1
+        return "standalone" if self.running else ""
 
     def log_text(self, name: str) -> str:
         return f"{name} starts\n{SAID}\n"
@@ -72,7 +83,7 @@ def opened(host: FakeHost, *, loses_power: bool = False) -> OwnServices:
     service = Service(
         name="coordinator",
         launch=lambda process, peers, others: Launch(argv=("coordinator", process.name)),
-        mode=lambda address: "standalone" if host.running else "",
+        mode=lambda address: host.mode(),
     )
     own = Own(counts={"coordinator": 1}, loses_power=loses_power)
     started, _ = start_own(cast(Host, host), (service,), own, {})
@@ -105,3 +116,13 @@ def test_process_that_ends_while_it_starts_is_not_waited_for_and_its_words_are_t
         services.start("coordinator-1")
     said = f"coordinator-1 is back, and ended: coordinator-1 gone; it said: coordinator-1 starts | {SAID}"
     assert said == str(caught.value)
+
+
+def test_service_whose_packets_are_dropped_is_asked_once_so_that_one_is() -> None:
+    host = FakeHost()
+    services = opened(host)
+    machines, before = served(cast(Host, host), services), host.asked
+    machines.impair_packets("coordinator-1", Packets.DROPPED)
+    assert (["coordinator-1"], before + 1) == (host.silent, host.asked)
+    machines.impair_packets("A", Packets.DROPPED)
+    assert (["coordinator-1", "A"], before + 1) == (host.silent, host.asked)
