@@ -24,9 +24,9 @@ from harness.metadata.recorder import Recorder
 from harness.model import HistoryError, PreconditionError, TargetError
 from harness.target.metadata import Metadata, Office, PartitionTruth, Place, TargetRun
 from harness.target.operator import Operator
-from targets.kafka_family.zookeeper.dialling import dialling_soon
 from targets.kafka_family.zookeeper.layout import Layout
 from targets.kafka_family.zookeeper.opening import chroot_of
+from targets.kafka_family.zookeeper.patience import impatient
 from targets.kafka_family.zookeeper.server import mode_of
 from targets.kafka_family.zookeeper.sessions import close_session, owner_of
 
@@ -361,7 +361,7 @@ def _owner(stat: ZnodeStat) -> int:
 
 def _connect(hosts: str) -> KazooClient:
     """Start a session; PreconditionError when ZooKeeper does not answer in time, with the client closed."""
-    client = KazooClient(hosts=hosts, handler=dialling_soon(), logger=_log)
+    client = KazooClient(hosts=hosts, handler=impatient(), logger=_log)
     try:
         client.start(timeout=limits.SERVICE_START_S_MAX)
     except client.handler.timeout_exception as error:
