@@ -22,7 +22,7 @@ class Ability(StrEnum):
     an empty one. TORN_POWER_LOSS: lose a part of what was not flushed. BIT_ROT: change a byte of its files.
     SEGMENTS: delete the newest piece of a log.
     OWN_SERVICES: start services for one run alone. SERVICE_ENSEMBLE: start several processes of one, of which one
-    leads.
+    leads. SERVICE_POWER_LOSS: take the power of a service's disk, and nothing that the service has flushed.
     CLIENT_PROCESSES: let a workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers
     through links that can be cut. METADATA_LINKS: let nodes reach the metadata so. PACKETS_DROPPED: have the
     kernel drop the packets of a node's listeners. PACKETS_THROTTLED: have it pass what is sent to a node at a low
@@ -46,6 +46,7 @@ class Ability(StrEnum):
     SEGMENTS = "log-segments"
     OWN_SERVICES = "own-services"
     SERVICE_ENSEMBLE = "service-ensemble"
+    SERVICE_POWER_LOSS = "service-power-loss"
     CLIENT_PROCESSES = "client-processes"
     CLIENT_LINKS = "client-links"
     METADATA_LINKS = "metadata-links"

@@ -9,7 +9,7 @@ from harness.ability import OF_TARGETS, Ability
 from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.docs.evidence import EVIDENCED, FOLDER, Cell, read
-from harness.effect import Band, Effect
+from harness.effect import UNFLUSHED_LOST, Band, Effect
 from harness.suite.scenario_files import known_faults
 
 BAND_MEANINGS: Final[Mapping[Band, str]] = {
@@ -28,6 +28,7 @@ _NEEDED: Final[Mapping[Ability, str]] = {
     Ability.DISK_READ_ERRORS: "FUSE",
     Ability.DISK_READ_ONLY: "FUSE, or a loop filesystem",
     Ability.DISK_SLOW: "FUSE",
+    Ability.SERVICE_POWER_LOSS: "a loop filesystem",
     Ability.PACKETS_DROPPED: "root, iptables",
     Ability.PACKETS_THROTTLED: "root, tc, an interface for each node",
     Ability.PACKETS_LOSSY: "root, tc, netem, an interface for each node",
@@ -140,6 +141,10 @@ def _target_rows() -> list[tuple[str, ...]]:
 
 
 def _needing(ability: Ability) -> str:
+    if ability is Ability.SERVICE_POWER_LOSS:
+        names = (name for name, fault in known_faults().items() if fault.of_services)
+        found = ", ".join(f"`{name}`" for name in names if known_faults()[name].effect in UNFLUSHED_LOST)
+        return f"{found} of a service"
     return ", ".join(f"`{name}`" for name, fault in known_faults().items() if ability in fault.needs)
 
 

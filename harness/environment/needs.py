@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from harness.ability import Ability
 from harness.environment.services import Own
+from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.scenario.file import Scenario
 from harness.scenario.service_steps import hits_on_services, require_services, takes_power
 from harness.scenario.steps import Act, Inject, Produce
 from harness.target.operator import lacking
@@ -63,3 +65,19 @@ def _unsendable(acts: Sequence[Act], target: Target) -> Iterator[str]:
     for act in acts:
         if isinstance(act, Produce) and (why := target.clients.unsendable(act.acks, act.codec or "none")):
             yield f"the client of {target.name} sends nothing with {why}"
+
+
+def why_not_here(spec: RunSpec, target: Target, environment: Environment) -> str:
+    """
+    Return why an open environment cannot play a written scenario, "" if it can: what it lacks to hit services.
+
+    What it lacks for a fault of nodes ends the command (harness/suite/environments.py).
+    """
+    return "" if spec.random else why_no_power_loss(spec.scenario, target, environment)
+
+
+def why_no_power_loss(scenario: Scenario, target: Target, environment: Environment) -> str:
+    """Return why an open environment cannot take the power of services as a schedule does, "" if it can."""
+    if not takes_power(scenario, faults_of(target)):
+        return ""
+    return environment.lacks(Ability.SERVICE_POWER_LOSS)

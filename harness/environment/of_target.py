@@ -11,7 +11,6 @@ from harness.target.logs import Rots, Segments
 from harness.target.target import Target
 from harness.target.wire import Between
 
-
 # What it takes of a target, in this order.
 BROUGHT: Final = (
     Ability.METADATA_LINKS,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final, Protocol, runtime_checkable
 
 from harness.cleanup.process import until
+from harness.cluster.last_words import explained
 from harness.environment.services import Started, prepare
 from harness.hosts.base import Host
 from harness.model import PreconditionError
@@ -157,7 +158,7 @@ class OwnServices:
             self._await_answer(found)
             raise
         if not self._lacks_some(found):
-            self._await_served(found, f"{name} is gone")
+            self._await_others(found, name)
 
     @contextmanager
     def regaining(self, name: str) -> Iterator[None]:
@@ -166,8 +167,12 @@ class OwnServices:
         yield
         with self._mutex:
             self._lost.discard(name)
-        if not self._lacks_some(found):
-            self._await_served(found, f"{name} is back", name)
+        if not self._lacks_some(found) or not self._host.alive(name):
+            self._await_back(found, name)
+
+    def ask(self, name: str) -> None:
+        """Ask a process what it is, so that it is sent a packet at least: nodes may ask it seldom."""
+        self._mode(name)
 
     def start(self, name: str) -> str:
         """Start a process again; return what it is when it serves, or that too few others are there."""
@@ -183,14 +188,28 @@ class OwnServices:
         prepare(self._host, found.service, self._process(name))
         self._host.start(name, found.launches[name])
 
-    def _await_served(self, found: Started, after: str, name: str = "") -> None:
-        """Wait until a process of the kind, or this one, serves; go on if faults leave too few meanwhile."""
+    def _await_others(self, found: Started, gone: str) -> None:
+        """Wait until a process of the kind serves without one; go on if faults leave too few meanwhile."""
+        if not until(
+            lambda: self._lacks_some(found) or any(self._modes(found).values()), found.service.start_s_max
+        ):
+            raise PreconditionError(f"{gone} is gone, and no other serves: {_shown(self._modes(found))}")
+        self._await_answer(found)
 
-        def served() -> bool:
-            return bool(self._mode(name)) if name else any(self._modes(found).values())
+    def _await_back(self, found: Started, name: str) -> None:
+        """Wait until a process serves; go on if faults leave too few meanwhile, and raise if it ends by itself."""
 
-        if not until(lambda: self._lacks_some(found) or served(), found.service.start_s_max):
-            raise PreconditionError(f"{after}, and {name or 'no other'} serves not: {_shown(self._modes(found))}")
+        def ended() -> bool:
+            return name not in self._lost and not self._host.alive(name)
+
+        def back() -> bool:
+            return self._lacks_some(found) or bool(self._mode(name))
+
+        in_time = until(lambda: ended() or back(), found.service.start_s_max)
+        if ended() or not in_time:
+            what = "ended" if ended() else "serves not"
+            said = explained(self._host.log_text(name))
+            raise PreconditionError(f"{name} is back, and {what}: {_shown(self._modes(found))}; it said: {said}")
         self._await_answer(found)
 
     def _await_answer(self, found: Started) -> None:

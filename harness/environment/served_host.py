@@ -54,6 +54,8 @@ class ServedHost:
         """Let this become of the node's packets."""
         with self._losing(name) if how is Packets.DROPPED else nullcontext():
             self._host.impair_packets(name, how)
+            if name in self._services:
+                self._services.ask(name)
 
     def pass_packets(self, name: str, how: Packets) -> None:
         """Let the node's packets pass again."""

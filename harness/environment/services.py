@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from harness.ability import Ability
 from harness.cleanup.process import until
 from harness.cluster.last_words import end_of
 from harness.hosts.base import Host
@@ -70,11 +71,13 @@ def start(
     Start the processes of one kind; return when all of them serve.
 
     Args:
-        loses_power: Their disks can lose power.
+        loses_power: Their disks can lose power, if the host can take no more than what they have not flushed.
+            What they made before they served is flushed.
 
     Raises:
         UsageError: One of them does not serve in time; with what it printed.
     """
+    loses_power = loses_power and not host.lacks(Ability.SERVICE_POWER_LOSS)
     listeners = service.listeners + (service.peer_listeners if len(names) > 1 else 0)
     processes = tuple(
         Process(
@@ -91,6 +94,9 @@ def start(
         host.start(each.name, launches[each.name])
     for each in processes:
         await_serving(host, service, each)
+        if each.loses_power:
+            # The kernel would write it in half a minute: a first snapshot, without which some do not start again.
+            host.flush(each.name)
     return Started(service=service, processes=processes, launches=launches)
 
 

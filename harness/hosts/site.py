@@ -85,11 +85,19 @@ class Site:
         """Return why nodes' disks here cannot do it, "" if they can."""
         if ability in _EVERY_DISK:
             return ""
+        if ability is Ability.SERVICE_POWER_LOSS:
+            return self._why_no_service_power_loss()
         if ability not in OF_DISKS:
             return f"nothing here does {ability}; expected host sim"
         if self.power_tier == "loop" and ability in _OF_LOOP:
             return ""
         return self._why_no_fuse()
+
+    def _why_no_service_power_loss(self) -> str:
+        """Return why a power loss would take what a service has flushed, "" if it would not: none reports it."""
+        if self.power_tier == "loop":
+            return ""
+        return f"power tier watermark ({self.power_reason}) takes what a service has flushed; expected tier loop"
 
     def _why_no_fuse(self) -> str:
         return why_no_fuse(self.folder("fuse-trial"), self.ledger)

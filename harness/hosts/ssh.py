@@ -89,7 +89,7 @@ class SshHost:
         self._file = machines
         self._list: MachineList | None = None
         # What is of the run on this machine: its folder, its ledger, its services.
-        self._here = LocalHost(run_dir, power_tier=WATERMARK)
+        self._here = LocalHost(run_dir, power_tier=WATERMARK if power_tier == WATERMARK else None)
         self._stations: list[Station] = []
         self._of: dict[str, Station] = {}
         self._beside: dict[str, Here] = {}
@@ -138,6 +138,9 @@ class SshHost:
         """Return why this host cannot do it: what a machine lacks, since a fault may hit a node of any of them."""
         if ability in EVERYWHERE:
             return ""
+        if ability is Ability.SERVICE_POWER_LOSS:
+            reason = self._here.missing(ability)
+            return f"host {self.name}: this machine: {reason}" if reason else ""
         for station in self._open_stations():
             if reason := station.lacks(ability):
                 return f"host {self.name}: {station.machine}: {reason}"

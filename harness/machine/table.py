@@ -98,7 +98,7 @@ MACHINE: Final[Mapping[str, Row]] = {
     "loop": Row(
         why_not=partial(_tried, loopfs.why_not),
         install="root, e2fsprogs, mount, loop devices",
-        serves="power losses that really lose the page cache; a stand-in undoes writes without it",
+        serves="power losses of services, and real ones of replicas; a stand-in undoes writes without it",
     ),
     "fuse": Row(
         why_not=partial(_tried, why_no_fuse),

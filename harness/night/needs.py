@@ -18,6 +18,7 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.cluster.names import protocol_of
+from harness.environment.needs import why_no_power_loss
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS, TAKE_PORTS
 from harness.model import UsageError
@@ -103,6 +104,8 @@ def _of_run(runs: RandomRuns, seed: int, environment: Environment) -> str:
         for rules in required:
             target.require(rules)
         require_abilities(environment, faults_of(target), played.faults if played else runs.nemeses)
+        if played and (why := why_no_power_loss(played, target, environment)):
+            return why
     except UsageError as error:
         return str(error)
     return runs.lacks_clients(seed)

@@ -12,7 +12,7 @@ from typing import Final
 from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.effect import DOWN, ON_METADATA, Effect
+from harness.effect import DOWN, ON_METADATA, UNFLUSHED_LOST, Effect
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.steps import Act, Add, Delay, Double, Heal, Hold, Inject, Install, Release, Remove
@@ -44,10 +44,12 @@ def why_not(
             fault = faults[name]
             if reason := next(filter(None, map(cluster.lacks, fault.needs)), ""):
                 return reason
-            if out := _why_unheard(fault, cluster):
+            # A service needs no metadata to come back; a node does.
+            replicas = [name for name in nodes if name not in cluster.service_nodes]
+            if replicas and (out := _why_unheard(fault, cluster)):
                 return out
             with cluster.naming(place):
-                awaited = _awaited(fault, cluster, nodes)
+                awaited = _awaited(fault, cluster, replicas)
                 if late := [name for name in awaited if links.holds_back(name, METADATA)]:
                     return f"what {late[0]} and the metadata tell each other is held"
                 if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
@@ -189,6 +191,9 @@ def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
         return reason
     if fault.why_not is not None and (reason := fault.why_not(cluster, name)):
         return reason
+    if fault.effect in UNFLUSHED_LOST and name in cluster.service_nodes:
+        why = cluster.lacks(Ability.SERVICE_POWER_LOSS)
+        return why or _is_up(cluster, name)
     if not fault.heals:
         rule = _OF_EFFECT.get(fault.effect)
         return rule(cluster, name) if rule else _may_suffer(fault.effect, cluster, name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from harness.events import Done, Event, Injection, Produce, Setup, Step
+from harness.events import Done, Event, Injection, Produce, Setup, Started, Step
 from harness.history.abridged import AbridgedRun
 from harness.model import Op, OpType, Source, events_of
 
@@ -79,6 +79,16 @@ class Reading:
         named = self.setup.nodes if self.setup else ()
         seen = {op.process for op in self.ops if op.source in (Source.BROKER, Source.LOG)}
         return tuple(dict.fromkeys([*named, *sorted(seen)]))
+
+    @cached_property
+    def services(self) -> tuple[str, ...]:
+        """The processes of services that the schedule may hit, which are no nodes of `nodes`."""
+        return (self.setup.services or ()) if self.setup else ()
+
+    @cached_property
+    def silent(self) -> frozenset[str]:
+        """The processes that never report a start: those of services, and all nodes of some targets."""
+        return frozenset((*self.services, *self.nodes)) - {op.process for op, _ in events_of(self.ops, Started)}
 
     @cached_property
     def partition(self) -> tuple[str, int]:

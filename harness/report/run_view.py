@@ -215,6 +215,7 @@ def _facts(reading: Reading) -> tuple[tuple[str, str], ...]:
         return ()
     facts = {
         "nodes": ", ".join(f"{name} is broker {number}" for name, number in setup.nodes.items()),
+        "services": " ".join(reading.services),
         "replicas": " ".join(setup.replicas),
         "records": ", ".join(
             f"{name} ×{len(values):,}" if len(values) != 1 else name for name, values in setup.records.items()

@@ -19,12 +19,13 @@ from harness.model import Op
 from harness.report import svg
 from harness.report.limits import LANE_ROWS_MAX
 from harness.report.text import plural, seconds
-from harness.report.timeline import Item, Timeline
+from harness.report.timeline_items import Item, Timeline
 
 _ROW_PX: Final = 21.0
 _LANE_GAP_PX: Final = 11.0
 _TOP_PX: Final = 26.0
 _NAMES_PX: Final = 92.0
+_NAME_CHARACTERS_MAX: Final = 12
 _PAD_PX: Final = 5.0
 _TICK_PX: Final = 64.0
 
@@ -127,7 +128,12 @@ def _draw_lanes(names: ET.Element, plot: ET.Element, lanes: Sequence[str], layou
     for lane in lanes:
         top, bottom = layout.lanes[lane]
         svg.box(plot, (0, top - 4, layout.width, bottom - top + 6), "lane")
-        svg.label(names, 8, top + 13, lane if len(lane) < 13 else f"{lane[:11]}…", "strong")
+        svg.label(names, 8, top + 13, _lane_name(lane), "strong")
+
+
+def _lane_name(lane: str) -> str:
+    """Return a lane's name, without its middle if it is long: processes of one service differ at the end."""
+    return lane if len(lane) <= _NAME_CHARACTERS_MAX else f"{lane[:7]}…{lane[-4:]}"
 
 
 def _draw_times(plot: ET.Element, items: Sequence[Item], layout: Layout) -> None:

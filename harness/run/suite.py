@@ -30,7 +30,7 @@ class Suite:
     Results in the order of the table: by scenario, then by protocol from the oldest to the newest.
 
     Attributes:
-        unplayed: scenario -> protocol -> why it was not played there: what the target lacks.
+        unplayed: scenario -> protocol -> why it was not played there: what the target, or the host, lacks.
     """
 
     name: str

@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from checkers.facts.unread import readable
 from checkers.live.watch import LiveCheck
-from harness.environment.needs import why_not_played
+from harness.environment.needs import why_not_here, why_not_played
 from harness.java import Java, find_java
 from harness.model import Op, UsageError
 from harness.report.page import build_report
@@ -34,6 +35,7 @@ from harness.suite.progress import RunProgress
 from harness.suite.scenario_files import faults_on, known_faults
 from harness.suite.spark_worker import Found, SparkWorker
 from harness.target.found import target as target_of
+from harness.target.target import Target
 from harness.version import commit, named, version
 
 
@@ -44,7 +46,7 @@ class SuiteRunner:
 
     Attributes:
         problems: what keeps the suite from being complete, beyond its runs: it then ends as unknown at best.
-        unplayed: scenario -> variant -> what the target lacks for it.
+        unplayed: scenario -> variant -> what the target, or the host, lacks for it.
     """
 
     name: str
@@ -102,32 +104,32 @@ class SuiteRunner:
 
     def play(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
         """
-        Open the environment, play the specs in it that their target can play, and close it in any case.
+        Open the environment, play the specs in it that their target and it can play, and close it in any case.
 
         Raises:
-            UsageError: their target can play none of them.
+            UsageError: they can play none of them.
         """
-        specs = self._playable(specs)
+        specs = self._playable(specs, why_not_played)
         require_clients(specs)
         with closing(environment.close, self.note):
             open_environment(environment, self.folder.path / SERVICES)
             named = dict.fromkeys(name for spec in specs for name in spec.faults)
             require_abilities(environment, known_faults(), named)
+            specs = self._playable(specs, partial(why_not_here, environment=environment))
             self.play_in(environment, specs)
 
-    def _playable(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
-        """Return the specs that their target can play; note of the others what it lacks."""
+    def _playable(self, specs: Sequence[RunSpec], why_not: Callable[[RunSpec, Target], str]) -> list[RunSpec]:
+        """Return the specs that can be played; note of the others why not."""
         found: list[RunSpec] = []
         for spec in specs:
-            target = target_of(spec.target)
-            if why := why_not_played(spec, target):
+            if why := why_not(spec, target_of(spec.target)):
                 self.unplayed.setdefault(spec.scenario.name, {})[str(spec.variant)] = why
             else:
                 found.append(spec)
         if not found and self.unplayed:
             name, reasons = next(iter(self.unplayed.items()))
             raise UsageError(
-                f"{name}: {next(iter(reasons.values()))}; expected a scenario that the target can play"
+                f"{name}: {next(iter(reasons.values()))}; expected a scenario that can be played here"
             )
         return found
 

@@ -165,4 +165,6 @@ def test_targets_show_it_with_what_it_has_and_lacks(room: Room) -> None:
     room.start("targets", "targets", "mylog")
     code, said = room.ended("targets")
     assert 0 == code, said
-    assert re.search(r"versions +1, 1-early\n +has +wire, elect, expire, members\n +lacks +clocks, move, remove, ", said)
+    assert re.search(
+        r"versions +1, 1-early\n +has +wire, elect, expire, members\n +lacks +clocks, move, remove, ", said
+    )

@@ -129,3 +129,19 @@ def test_collector_is_closed_also_when_the_host_cannot_be() -> None:
     with pytest.raises(OSError, match="no"):
         RealMachines(**cast(Any, parts)).close()
     assert (1, 1) == (host.closed, collector.closed)
+
+
+def test_lines_of_a_service_are_not_read_when_its_process_ends() -> None:
+    looked: list[str] = []
+    spec = cluster_spec(TARGET, "hw", {"A": 1}, ["A"])
+    made = RealMachines(
+        host=cast(Any, SimpleNamespace(name="local", power_tier="loop")),
+        collector=cast(Any, SimpleNamespace(drain=lambda _: None)),
+        printed_lines=cast(Any, SimpleNamespace(look=looked.append)),
+        target=TARGET,
+        spec=spec,
+    )
+    made.specs["A"] = cast(Any, SimpleNamespace())
+    made.drain("A")
+    made.drain("coordinator-1")
+    assert ["A"] == looked

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ import paramiko
 
 from harness import limits
 from harness.cleanup import mounts, process
+from harness.hosts import HOSTS, MakeHost
 from harness.hosts.ports import PortClaims
 from tests.needs import UID, found
 
@@ -188,6 +189,13 @@ def servers(count: int) -> Iterator[list[Sshd]]:
     finally:
         for name in names:
             _remove_user(name)
+
+
+def made_on(stack: ExitStack, host: str, folder: Path) -> MakeHost:
+    """Return what opens a host; over SSH the machines are three servers, until the stack is closed."""
+    if host != "ssh":
+        return HOSTS[host]
+    return partial(HOSTS[host], machines=write_list(folder / "hosts.toml", stack.enter_context(servers(3))))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.ability import Ability
 from harness.cleanup.ledger import Ledger, runs_dir
 from harness.hosts import site as module
 from harness.hosts.node import NodeProcess, read_log
@@ -66,3 +67,18 @@ def test_node_s_output_is_read_from_no_folder_behind_a_link(tmp_path: Path) -> N
         read_log("A", tmp_path / "A" / "log.txt")
     assert "ours" == read_log("A", tmp_path / "ours" / "log.txt")
     assert "" == read_log("A", tmp_path / "ours" / "none")
+
+
+@pytest.mark.parametrize(
+    ("tier", "why"),
+    [
+        ("loop", ""),
+        ("watermark", "power tier watermark (requested) takes what a service has flushed; expected tier loop"),
+    ],
+)
+def test_service_loses_power_only_where_its_filesystem_knows_what_was_flushed(
+    tmp_path: Path, tier: str, why: str
+) -> None:
+    site = Site(tmp_path / "run", power_tier=tier, drain=None)
+    assert why == site.lacks(Ability.SERVICE_POWER_LOSS)
+    assert "" == site.lacks(Ability.TORN_POWER_LOSS)

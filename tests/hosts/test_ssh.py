@@ -18,7 +18,7 @@ from harness.launch import Launch
 from harness.model import PreconditionError, UsageError
 from harness.packets import Packets
 from targets.kafka_family.zookeeper import server
-from tests.hosts.conftest import MakeSsh, launched, start_ready
+from tests.hosts.conftest import MakeSsh, launched, node, start_ready
 from tests.hosts.sshds import Sshd, is_clean, rules
 from tests.needs import needs
 from tests.services import zookeeper_on
@@ -120,6 +120,20 @@ def test_zookeeper_stays_here_and_all_ends_with_the_host(make_ssh: MakeSsh, mach
     assert [True] * 3 == [is_clean(each) for each in machines]
     assert "ready" in host.log_text("A")
     host.close()
+
+
+@pytest.mark.root
+@needs("loop", "ssh-users")
+def test_service_loses_power_as_the_machine_of_the_harness_can(make_ssh: MakeSsh, machines: list[Sshd]) -> None:
+    """Users of the machines are plain, so that their nodes lose power by a stand-in; the service is beside us."""
+    host = make_ssh(machines[:1], tier=None)
+    assert ("watermark", "") == (host.power_tier, host.lacks(Ability.SERVICE_POWER_LOSS))
+    place = host.add_node("coordinator-1", disk=True, beside=True)
+    start_ready(host, "coordinator-1", node(place.data_dir, "write:log:a:10", "sync:log", "write:log:b:10"))
+    assert "filesystem shut down" in host.power_loss("coordinator-1")
+    assert b"a" * 10 == (host.disk("coordinator-1") / "log").read_bytes().rstrip(b"\0")
+    why = "host ssh: this machine: power tier watermark (requested) takes what a service has flushed; "
+    assert f"{why}expected tier loop" == make_ssh(machines[:1]).lacks(Ability.SERVICE_POWER_LOSS)
 
 
 @needs("ssh-users")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,14 +15,14 @@ from harness.cluster.cluster import Cluster
 from harness.docs import evidence
 from harness.docs.evidence import Cell
 from harness.environment.real import RealEnvironment
-from harness.hosts import HOSTS, MakeHost
+from harness.hosts import HOSTS
 from harness.model import UsageError
 from harness.scenario.file import TOPIC
 from harness.suite.environments import require_abilities
 from targets.broker_target.target import TARGET
 from tests.clusters import running
 from tests.faults import NEMESES
-from tests.hosts.sshds import servers, write_list
+from tests.hosts.sshds import made_on
 from tests.kept import exhaustive
 from tests.needs import needs
 from tests.nemesis.conftest import IDS, REPLICAS, client_of
@@ -88,14 +87,6 @@ def staged(host: str, group: str, folder: Path) -> Iterator[Stage]:
             )
             client_of(made.cluster).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
         yield made
-
-
-def made_on(stack: ExitStack, host: str, folder: Path) -> MakeHost:
-    """Return what opens a host; over SSH the machines are servers of the tests' own."""
-    if host != "ssh":
-        return HOSTS[host]
-    machines = write_list(folder / "hosts.toml", stack.enter_context(servers(3)))
-    return partial(HOSTS[host], machines=machines)
 
 
 def why_lacking(environment: RealEnvironment, fault: str) -> str:

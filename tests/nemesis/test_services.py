@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +12,10 @@ import pytest
 
 from harness.cluster.cluster import Cluster
 from harness.environment.needs import own_services
+from harness.environment.own_services import OwnServices
 from harness.environment.real import RealEnvironment
 from harness.events import Injection
 from harness.history.file import read_history
-from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import Op, OpType, PreconditionError, UsageError, Verdict, events_of
 from harness.run.player import Player
@@ -22,9 +24,12 @@ from harness.scenario.file import PARTITION, TOPIC, parse
 from harness.scenario.service_steps import require_services
 from harness.scenario.text import text_of
 from harness.suite.judged import judge_run
+from harness.target.wire import METADATA
 from targets.broker_target.target import TARGET
+from targets.kafka_family.zookeeper.server import is_ready
 from tests.faults import NEMESES
-from tests.kept import exhaustive
+from tests.hosts.sshds import made_on
+from tests.kept import exhaustive, keep
 from tests.needs import needs
 from tests.nemesis.conftest import IDS, await_whole, client_of, heal, inject, produce, roles
 from tests.nemesis.simulated import played, refused, seen, spec_of
@@ -35,6 +40,17 @@ M1, M2, M3 = "produce m1 acks=all\n", "produce m2 acks=all\n", "produce m3 acks=
 LONE, THREE = "services zookeeper", "services zookeeper 3"
 ONE = ("zookeeper-1",)
 NOWHERE = Address(host="127.0.0.1", port=1)
+EVERYWHERE = [
+    pytest.param("local", id="local"),
+    pytest.param("docker", id="docker", marks=pytest.mark.docker),
+    pytest.param("ssh", id="ssh", marks=needs("sshd")),
+]
+# What the host says of each fault that ends or freezes a process, or takes the power of its disk.
+TAKEN_AWAY = {
+    "pause": "pid [0-9]+ stopped|container frozen",
+    "kill": "ended by SIGKILL",
+    "power-loss": "filesystem shut down in .* ms, a write then failed with EIO",
+}
 
 
 # --- what a schedule may name ----------------------------------------------------------------------------------
@@ -135,9 +151,13 @@ def hits(ops: Sequence[Op]) -> list[tuple[Op, Injection]]:
 # --- on real processes -----------------------------------------------------------------------------------------
 @exhaustive
 @pytest.mark.slow
-@needs("java")
-def test_real_ensemble_serves_without_a_server_that_was_killed_or_lost_its_power(tmp_path: Path) -> None:
-    with with_own_zookeeper(tmp_path, 3, power=True) as cluster:
+@pytest.mark.root
+@needs("java", "loop")
+@pytest.mark.parametrize("host", EVERYWHERE)
+def test_real_ensemble_serves_without_a_server_that_was_killed_or_lost_its_power(
+    host: str, tmp_path: Path
+) -> None:
+    with with_own_zookeeper(tmp_path, 3, power=True, host=host) as cluster:
         sessions = {name: cluster.metadata.incarnation(name) for name in IDS}
         for fault, name in (("kill", "zookeeper-1"), ("power-loss", "zookeeper-3")):
             assert inject(fault, cluster, name)
@@ -150,21 +170,56 @@ def test_real_ensemble_serves_without_a_server_that_was_killed_or_lost_its_power
         assert sessions == {name: cluster.metadata.incarnation(name) for name in IDS}
 
 
-@exhaustive
 @pytest.mark.slow
-@needs("java")
-def test_real_brokers_keep_their_sessions_while_the_only_server_is_paused_or_restarted(tmp_path: Path) -> None:
-    with with_own_zookeeper(tmp_path, 1) as cluster:
+@pytest.mark.root
+@needs("java", "loop")
+@pytest.mark.parametrize("host", EVERYWHERE)
+def test_real_brokers_keep_their_sessions_while_faults_take_the_only_server_away(
+    host: str, tmp_path: Path
+) -> None:
+    """The server flushes what it promises, so it has the sessions when its power is back."""
+    with with_own_zookeeper(tmp_path, 1, power=True, host=host) as cluster:
         sessions = {name: cluster.metadata.incarnation(name) for name in IDS}
         leader, _ = roles(cluster)
-        for fault in ("pause", "kill"):
-            inject(fault, cluster, "zookeeper-1")
+        produce(cluster, 1)  # the follower has found the leader, and need not ask where it is
+        for fault, said in TAKEN_AWAY.items():
+            assert re.search(said, inject(fault, cluster, "zookeeper-1"))
+            assert not is_ready(address_of(cluster))
             with pytest.raises(PreconditionError, match="ZooKeeper answers nobody: a fault hits zookeeper-1"):
                 cluster.leader()
             assert [] == missed(cluster, leader)
             heal(fault, cluster, "zookeeper-1")
+            assert is_ready(address_of(cluster))
             await_whole(cluster)
+        cut = inject("partition-isolate", cluster, "zookeeper-1")
+        assert re.search(r"^frames lost: .* on [ABC] -> metadata", cut)
+        assert is_ready(address_of(cluster))
+        assert [] == missed(cluster, leader)
+        assert heal("partition-isolate", cluster, "zookeeper-1").startswith("partition-isolate: frames lost: ")
+        links = [(name, METADATA) for name in IDS]
+        cluster.await_(lambda: all(cluster.fabric.connections(*link) for link in links), lambda: f"{links} open")
+        await_whole(cluster)
         assert sessions == {name: cluster.metadata.incarnation(name) for name in IDS}
+
+
+@pytest.mark.slow
+@pytest.mark.root
+@needs("java", "iptables")
+@pytest.mark.parametrize("host", keep(EVERYWHERE[:2], "local"))
+def test_packets_of_the_only_server_are_dropped_where_it_runs(host: str, tmp_path: Path) -> None:
+    with with_own_zookeeper(tmp_path, 1, host=host) as cluster:
+        assert re.search("packets dropped: [1-9]", inject("drop-packets", cluster, "zookeeper-1"))
+        assert not is_ready(address_of(cluster))
+        heal("drop-packets", cluster, "zookeeper-1")
+        assert is_ready(address_of(cluster))
+        await_whole(cluster)
+
+
+def address_of(cluster: Cluster) -> Address:
+    """Return where the harness asks the only server of a cluster's own ZooKeeper."""
+    assert isinstance(cluster.services, OwnServices)
+    (process,) = cluster.services._kinds["zookeeper"].processes
+    return process.address
 
 
 def missed(cluster: Cluster, leader: str) -> list[str]:
@@ -175,13 +230,16 @@ def missed(cluster: Cluster, leader: str) -> list[str]:
 
 @pytest.mark.slow
 @needs("java")
-def test_run_whose_schedule_hits_services_touches_no_shared_one_and_is_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", keep(EVERYWHERE, "local"))
+def test_run_whose_schedule_hits_services_touches_no_shared_one_and_is_judged(host: str, tmp_path: Path) -> None:
     """The address of the shared ZooKeeper leads nowhere: only services of its own can have served."""
     steps = f"{M1}pause zookeeper\nresume zookeeper\n{M2}kill zookeeper\n"
-    spec = replace(spec_of("services", steps, head=LONE), host="local")
+    spec = replace(spec_of("services", steps, head=LONE), host=host)
     suite = create_suite(tmp_path, "services")
-    environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, shared=shared(NOWHERE))
-    run = Player(environment=environment, faults=NEMESES).play(spec, suite.create_run(spec.name))
+    with ExitStack() as stack:
+        make_host = made_on(stack, host, tmp_path)
+        environment = RealEnvironment(host, make_host=make_host, target=TARGET, shared=shared(NOWHERE))
+        run = Player(environment=environment, faults=NEMESES).play(spec, suite.create_run(spec.name))
     result, _ = judge_run(spec, run)
     assert Verdict.VALID is result.verdict, result.anomalies
     names = [

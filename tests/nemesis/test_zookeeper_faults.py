@@ -22,6 +22,7 @@ from targets.kafka_family.zookeeper.server import ZOOKEEPER
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
 from tests.clusters import run_of, running
 from tests.faults import NEMESES
+from tests.hosts.sshds import made_on
 from tests.kept import exhaustive
 from tests.needs import needs
 from tests.nemesis.conftest import IDS, REPLICAS, await_whole, client_of, heal, inject, produce, roles
@@ -137,11 +138,26 @@ def test_shared_zookeeper_is_not_touched(cluster: Cluster) -> None:
 
 
 @contextmanager
-def with_own_zookeeper(folder: Path, servers: int, *, power: bool = False) -> Iterator[Cluster]:
+def with_own_zookeeper(
+    folder: Path, servers: int, *, power: bool = False, host: str = "local"
+) -> Iterator[Cluster]:
     """Start a cluster with a ZooKeeper of its own; the address of the shared one leads nowhere."""
     nowhere = Address(host="127.0.0.1", port=1)
-    own = {"own_servers": servers, "power_of_services": power}
-    with running(folder / "run", nowhere, "kip101", IDS, replicas=REPLICAS, **own) as made:
+    with ExitStack() as stack:
+        made = stack.enter_context(
+            running(
+                folder / "run",
+                nowhere,
+                "kip101",
+                IDS,
+                replicas=REPLICAS,
+                power_tier=None if power else "watermark",
+                host=host,
+                make_host=made_on(stack, host, folder),
+                own_servers=servers,
+                power_of_services=power,
+            )
+        )
         client_of(made).create_topic(TOPIC, [IDS[name] for name in REPLICAS])
         await_whole(made)
         yield made

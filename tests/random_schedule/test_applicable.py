@@ -13,7 +13,7 @@ from harness.cluster.in_force import InForce
 from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
-from harness.scenario.steps import Remove
+from harness.scenario.steps import Inject, Remove
 from harness.scenario.words import MessageWords
 from harness.target.metadata import Office
 from harness.target.operator import lacking
@@ -63,6 +63,7 @@ def cluster(**state: Any) -> Any:
     )
     found["operator"] = SimpleNamespace(wanted=lambda *_: tuple(wanted))
     found.setdefault("lacks", lambda _: "")
+    found["service_nodes"] = ("coordinator-1",)
     found.setdefault("host", SimpleNamespace(unfit=lambda *_: ""))
     found["naming"] = lambda _: nullcontext()
     found["named"] = SimpleNamespace(
@@ -141,6 +142,24 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
 ])  # fmt: skip
 def test_step_makes_none_and_says_why(step: str, state: dict[str, Any], reason: str) -> None:
     assert reason == why_not(read(step), cluster(**state), Links(), NEMESES)
+
+
+def test_service_comes_back_though_the_metadata_answer_nobody_and_a_node_does_not() -> None:
+    links: Any = Links()
+    out = cluster(down={"A", "coordinator-1"}, services=OUT)
+    assert "" == why_not(Inject("restart", ("coordinator-1",)), out, links, NEMESES)
+    both = Inject("restart", ("coordinator-1", "A"))
+    assert "the metadata answer nobody" == why_not(both, out, links, NEMESES)
+
+
+def test_power_of_a_service_is_not_taken_where_a_shadow_copy_would_lose_what_it_flushed() -> None:
+    links: Any = Links()
+    poor = cluster(lacks=lambda ability: "no loop" if ability is Ability.SERVICE_POWER_LOSS else "")
+    for fault in ("power-loss", "power-loss-torn"):
+        act = Inject(fault, ("coordinator-1",))
+        assert "no loop" == why_not(act, poor, links, NEMESES)
+        assert "" == why_not(act, cluster(), links, NEMESES) == why_not(read(f"{fault} A"), poor, links, NEMESES)
+    assert "coordinator-1 is down" == why_not(act, cluster(down={"coordinator-1"}), links, NEMESES)
 
 
 @pytest.mark.parametrize(("state", "reason"), [

@@ -47,7 +47,9 @@ class Recorder:
         self.ops.append(op)
         return op.index
 
-    def setup(self, scenario: str, protocol: str, rules: Mapping[str, str], replicas: str = "AB") -> int:
+    def setup(
+        self, scenario: str, protocol: str, rules: Mapping[str, str], replicas: str = "AB", **more: Any
+    ) -> int:
         """Write the first line of a history."""
         return self.op(
             Source.RUNNER,
@@ -66,6 +68,7 @@ class Recorder:
             records={name: list(values) for name, values in self.records.items()},
             min_isr=1,
             unclean=False,
+            **more,
         )
 
     def step(self, text: str, narrative: str = "") -> _Step:
@@ -81,11 +84,11 @@ class Recorder:
         """Write an event of the fabric on a link."""
         return self.op(Source.FABRIC, "fabric", f, link=[follower, leader], **value)
 
-    def fault(self, f: str, node: str, ms: float, probe: str) -> int:
+    def fault(self, f: str, node: str, ms: float, probe: str, **nature: Any) -> int:
         """Write a fault's invoke and ok."""
-        self.op(Source.NEMESIS, "nemesis", f, OpType.INVOKE, nodes=[node])
+        self.op(Source.NEMESIS, "nemesis", f, OpType.INVOKE, nodes=[node], **nature)
         self.wait(ms)
-        return self.op(Source.NEMESIS, "nemesis", f, OpType.OK, nodes=[node], probe=probe)
+        return self.op(Source.NEMESIS, "nemesis", f, OpType.OK, nodes=[node], probe=probe, **nature)
 
     def produce(self, name: str, leader: str, base: int, *, stored: int, acks: int = -1) -> list[int]:
         """Produce the records of a name at `base`: invoked, appended with epoch `stored`, acknowledged."""

@@ -279,6 +279,31 @@ def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
     return result, r.ops
 
 
+def served() -> list[Op]:
+    """Return a history whose schedule hits two processes of a service, and once a node with one of them."""
+    r = Recorder(IDS, {"m1": ["m1-9a"]})
+    r.setup("services", "kip101", {}, services=["coordinator-1", "coordinator-2"])
+    _begin(r, epochs=True)
+    with r.step("pause coordinator-1", "One of two coordinators is frozen, then killed with a follower."):
+        r.fault("pause", "coordinator-1", 3, "pid 4107 stopped")
+    with r.step("resume coordinator-1"):
+        r.fault("resume", "coordinator-1", 2, "pid 4107 runs")
+    with r.step("power-loss coordinator-1 A"):
+        for node in ("coordinator-1", "A"):
+            r.fault("power-loss", node, 12, "FS_IOC_SHUTDOWN, mounted again")
+    with r.step("restart coordinator-1 A"):
+        r.fault("restart", "coordinator-1", 900, "coordinator-1 is leader")
+        r.fault("restart", "A", 400, "answers ApiVersions")
+    with r.step("partition-isolate coordinator-2"):
+        natures = {"effect": "partitioned", "band": "impaired"}
+        r.fault("partition-isolate", "coordinator-2", 7, "frames lost: whole connections", **natures)
+    with r.step("reconnect coordinator-2"):
+        r.fault("reconnect", "coordinator-2", 7, "frames lost: 12", effect="none", heals=["partitioned"])
+    with r.step("kill coordinator-2"):
+        r.fault("kill", "coordinator-2", 7, "pid 4108 is gone")
+    return r.ops
+
+
 def unknown1() -> tuple[RunResult, list[Op]]:
     """Return scenario 1 with a precondition that was not met: A left the ISR, so that B's death proves nothing."""
     reason = (

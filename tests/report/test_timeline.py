@@ -14,11 +14,13 @@ from harness.report import svg
 from harness.report.limits import TIMELINE_ITEMS_MAX
 from harness.report.reading import Reading
 from harness.report.replicas import replayed
-from harness.report.timeline import Item, Timeline, timeline_of
+from harness.report.run_view import view_of
+from harness.report.timeline import timeline_of
+from harness.report.timeline_items import Item, Timeline
 from harness.report.timeline_svg import draw_timeline, lay_out, stacked
 from tests.events.filled import filled
 from tests.report.recorder import TOPIC
-from tests.report.samples import scenario1, scenario2b, unknown1
+from tests.report.samples import IDS, sample_result, scenario1, scenario2b, served, unknown1
 
 
 def _timeline(ops: Sequence[Op], proof: frozenset[int] = frozenset()) -> Timeline:
@@ -78,6 +80,42 @@ def test_node_is_what_it_was_when_it_goes_on_or_returns(fault: str, heal: str, t
             )
         )
     assert _labels(_timeline(paused), "A")[-2:] == [told, "leader e1"]
+
+
+def test_process_of_a_service_has_a_lane_with_its_faults_and_their_ends() -> None:
+    timeline = _timeline(served())
+    assert timeline.lanes[-5:] == ("coordinator-1", "coordinator-2", "A", "B", "C")
+    told = ["running", "paused", "running", "power lost", "started again"]
+    assert told == _labels(timeline, "coordinator-1")
+    assert ["running", "partitioned", "killed"] == _labels(timeline, "coordinator-2")
+    ends = {(i.lane, i.label): i.last and i.last.f for i in timeline.items if i.lane.startswith("coordinator")}
+    assert "restart" == ends["coordinator-1", "power lost"]
+    assert "reconnect" == ends["coordinator-2", "partitioned"]
+    assert None is ends["coordinator-1", "started again"] is ends["coordinator-2", "killed"]
+
+
+def test_fault_of_a_service_is_shaded_and_its_name_ends_with_its_number() -> None:
+    ops = served()
+    drawn = draw_timeline(_timeline(ops), ops)
+    shades = [each.get("class") for each in ET.fromstring(drawn.plot).iter("rect")]
+    assert (2, 2) == (shades.count("down st-paused"), shades.count("down st-down") - 1)  # A's power, too
+    names = [text.text for text in ET.fromstring(drawn.names).iter("text")]
+    assert {"coordin…or-1", "coordin…or-2", "metadata"} <= {*names}
+
+
+def test_service_is_no_replica_and_no_node_of_the_set_up() -> None:
+    ops = served()
+    reading = Reading(ops=ops)
+    assert (("coordinator-1", "coordinator-2"), (*IDS,)) == (reading.services, reading.nodes)
+    view = view_of(sample_result("kip101-1", "kip101", "none", "none"), "run-1", ops)
+    assert ("services", "coordinator-1 coordinator-2") in view.facts
+    (_, lineage), *_ = view.lineages
+    assert "coordin" not in lineage.plot + lineage.names
+
+
+def test_node_that_reports_nothing_is_down_until_it_was_started_again() -> None:
+    silent = [op for op in served() if op.source is not Source.BROKER]
+    assert ["power lost", "started again"] == _labels(_timeline(silent), "A")
 
 
 def test_failed_step_is_told_in_its_label() -> None:

@@ -152,6 +152,36 @@ def test_scenario_that_needs_what_its_target_lacks_is_not_played_and_says_so(
         begin(tmp_path, folder="other").play(cast(Environment, environment), specs[1:])
 
 
+def test_scenario_that_takes_the_power_of_a_service_is_not_played_where_the_host_lacks_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "host local: power tier watermark"
+    environment = SimpleNamespace(
+        jobs=1,
+        name="local",
+        lacks=lambda ability: why if ability is Ability.SERVICE_POWER_LOSS else "",
+        open=lambda _: None,
+        close=lambda: None,
+    )
+    specs = [hitting(fault) for fault in ("kill", "power-loss")]
+    played: list[str] = []
+    monkeypatch.setattr(module, "play_all", lambda _, specs, *__: played.extend(each.name for each in specs) or ())
+    runner = begin(tmp_path)
+    runner.play(cast(Environment, environment), specs)
+    assert [specs[0].name] == played
+    assert {"power-loss": {"hw": why}} == runner.unplayed
+    with pytest.raises(UsageError, match=f"power-loss: {why}; expected a scenario that can be played here"):
+        begin(tmp_path, folder="other").play(cast(Environment, environment), specs[1:])
+
+
+def hitting(fault: str) -> RunSpec:
+    """Return the run of a scenario that ends with this fault of a service, and has its name."""
+    spec = spec_of("kip101-1", Variant(protocol="hw"), TARGET, 7)
+    step = replace(spec.scenario.steps[-1], act=Inject(fault, ("service",)))
+    steps = (*spec.scenario.steps, step)
+    return replace(spec, scenario=replace(spec.scenario, name=fault, steps=steps))
+
+
 @pytest.mark.parametrize("host", ["poor", "rich"])
 def test_suite_is_refused_before_its_first_run_where_machines_lack_what_a_fault_needs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str

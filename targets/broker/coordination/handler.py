@@ -2,7 +2,8 @@
 kazoo's handler, changed so that ZooKeeper's order is kept and asking never blocks.
 
 kazoo passes watches and results to two threads; here one queue takes both. kazoo links a result's callback after
-it sends the request; here before. kazoo counts unsent requests in a socket's buffer; here in a counter.
+it sends the request; here before. kazoo counts unsent requests in a socket's buffer; here in a counter. kazoo
+waits for a connection as long as a session lasts; here a few seconds.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import os
 import queue
 import select
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from kazoo.handlers.threading import SequentialThreadingHandler
+
+# Source:  Apache Kafka 1.1, KafkaConfig: zookeeper.connection.timeout.ms, 6 s in its server.properties.
+CONNECTED_S_MAX: Final = 6.0
 
 
 class _Forward(queue.Queue[Any]):
@@ -95,6 +99,16 @@ class OneQueueHandler(SequentialThreadingHandler):  # type: ignore[misc]
         if callback is not None:
             result.rawlink(callback)
         return result
+
+    def select(self, readers: Sequence[Any], writers: Sequence[Any], others: Sequence[Any], timeout: float) -> Any:
+        """
+        Wait for sockets; for the answer that makes a connection no longer than CONNECTED_S_MAX.
+
+        kazoo waits for it as long as a session lasts. A server that is still starting may accept a connection,
+        read what is asked and never answer. An established connection is waited for by two readers.
+        """
+        waits = min(timeout, CONNECTED_S_MAX) if len(readers) == 1 else timeout
+        return super().select(readers, writers, others, waits)
 
     def create_socket_pair(self) -> tuple[_WakeUps, _WakeUps]:
         """Return the ends that kazoo reads from and writes to."""

@@ -26,6 +26,7 @@ from harness.target.metadata import Metadata, Office, PartitionTruth, Place, Tar
 from harness.target.operator import Operator
 from targets.kafka_family.zookeeper.layout import Layout
 from targets.kafka_family.zookeeper.opening import chroot_of
+from targets.kafka_family.zookeeper.patience import impatient
 from targets.kafka_family.zookeeper.server import mode_of
 from targets.kafka_family.zookeeper.sessions import close_session, owner_of
 
@@ -360,7 +361,7 @@ def _owner(stat: ZnodeStat) -> int:
 
 def _connect(hosts: str) -> KazooClient:
     """Start a session; PreconditionError when ZooKeeper does not answer in time, with the client closed."""
-    client = KazooClient(hosts=hosts, logger=_log)
+    client = KazooClient(hosts=hosts, handler=impatient(), logger=_log)
     try:
         client.start(timeout=limits.SERVICE_START_S_MAX)
     except client.handler.timeout_exception as error:
