@@ -140,6 +140,7 @@ def test_lines_of_a_service_are_not_read_when_its_process_ends() -> None:
         printed_lines=cast(Any, SimpleNamespace(look=looked.append)),
         target=TARGET,
         spec=spec,
+        give_up=lambda _: None,
     )
     made.specs["A"] = cast(Any, SimpleNamespace())
     made.drain("A")
