@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -345,3 +345,24 @@ def test_patience_is_handed_to_every_client(log: Log) -> None:
     assert [("a:1", AT, plain_nodes.PATIENCE_S), ("b:1", AT, plain_nodes.PATIENCE_S)] == [
         (each.address, each.place, each.patience_s) for each in made
     ]
+
+
+def test_workload_is_played_as_far_as_the_client_can(history: History) -> None:
+    able = ProducerPlan(name="p1", places=(AT,), batch=(1, 9), within_ms=7)
+    plans = Clients(
+        producers=(
+            replace(able, acks=(0, 1), codecs=("lz4",), keys=3, tombstones=0.5, together=0.3, retries=2),
+            replace(able, name="p2", client=Library.JAVA),
+        ),
+        consumers=(ConsumerPlan(name="c1", places=(AT,), kill_after=(1, 2)),),
+        churners=(ChurnPlan(name="t1", topic="t", nodes=("A",)),),
+    )
+    part = PlainClients(make_one=ToyClient)
+    fit = part.fit(plans)
+    assert (able, ConsumerPlan(name="c1", places=(AT,))) == (*fit.producers, *fit.consumers)
+    assert [] == [*part.impossible(fit, "plain")]
+    assert ("acks=1", "codec lz4", "") == (
+        part.unsendable(1, "none"),
+        part.unsendable(-1, "lz4"),
+        part.unsendable(-1, "none"),
+    )

@@ -163,3 +163,15 @@ def test_what_a_slow_disk_holds_up_is_no_violation_of_a_time(seed: int) -> None:
         sim_player(TARGET), runs("disk-slow", "elect", seconds=4.0, workload="tail").spec(seed)
     )
     assert result.verdict <= Verdict.PERMITTED, result.sentences
+
+
+def test_system_without_a_controller_and_with_one_partition_has_neither_in_its_chaos() -> None:
+    kinds = kinds_of(("all",), NEMESES)
+    scenario = draw_chaos(
+        3, NEMESES, kinds, 60.0, timing=VIRTUAL, clients=NO_CLIENTS, controller=False, partitions=False
+    )
+    assert (("A", "B", "C"), {}, False) == (scenario.nodes, scenario.further, scenario.names_controller)
+    text = text_of(scenario)
+    assert "nodes    A B C replicas\n" in text
+    assert not any(each in text for each in (" controller", "D"))
+    assert replace(scenario, sources=("chance",)) == parse(scenario.name, text, "a file", NEMESES)
