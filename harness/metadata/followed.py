@@ -39,15 +39,14 @@ class Followed(Shown):
         while (look := self.asked(next, looks, _OVER)) is not _OVER:
             if self._closed or self._problem:
                 return
-            if look is None:
-                continue
             if time.monotonic() - second >= 1:
                 second, count = time.monotonic(), 0
             count += 1
             if count > limits.METADATA_LOOKS_PER_S_MAX:
                 self.fail(f"more than {limits.METADATA_LOOKS_PER_S_MAX} looks in a second; expected one a change")
                 return
-            self.show(look)
+            if look is not None:
+                self.show(look)
         if not self._closed:
             self.fail("its looks ended; expected them to last as long as the run")
 

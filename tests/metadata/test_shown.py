@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from harness import limits
+from harness.cleanup.process import until
 from harness.events import Assigned, ControllerNamed, Event, MetadataState
 from harness.events import Members as MembersNow
 from harness.history.file import History
@@ -143,6 +144,31 @@ def test_changes_are_recorded_once_from_the_watch_on_beginning_with_what_is_ther
         Assigned(topic="log", partition=0, replicas=("B", "C")),
     ]
     assert expected == room.events
+
+
+def test_what_a_system_never_shows_is_no_event_and_what_is_gone_is_one(room: Room) -> None:
+    seen = Changing(Look(states={PLACE: LED}))
+    metadata = room.polled(lambda: seen.look)
+    metadata.watch([PLACE])
+    assert [MetadataState] == [type(event) for event in room.events]
+    seen.set(FIRST)
+    metadata.refresh()
+    seen.set(Look(states={PLACE: LED}))
+    metadata.refresh()
+    assert [MembersNow(nodes=()), ControllerNamed(node=None)] == room.events[-2:]
+
+
+def test_iterator_that_waits_for_a_change_says_so_now_and_then_and_needs_no_end(room: Room) -> None:
+    def looks() -> Iterator[Look | None]:
+        yield from (FIRST, None, replace(FIRST, office=None))
+        while True:
+            yield None
+            threading.Event().wait(0.01)
+
+    metadata = room.followed(looks())
+    metadata.refresh()
+    assert until(lambda: metadata.controller() is None, limits.METADATA_LOOK_S_MAX)
+    metadata.close()
 
 
 def test_followed_metadata_record_every_change_in_order(room: Room) -> None:
