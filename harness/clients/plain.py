@@ -229,8 +229,7 @@ def _read_on(nodes: PlainNodes, place: Place) -> list[tuple[int, str]]:
     Read from the log's start until nothing more comes.
 
     Raises:
-        PreconditionError: it never ends.
-        TargetError: what it brings is no log.
+        TargetError: it never ends, or what it brings is no log.
     """
     records: list[tuple[int, str]] = []
     while True:
@@ -241,6 +240,6 @@ def _read_on(nodes: PlainNodes, place: Place) -> list[tuple[int, str]]:
             return records
         records += [(offset, text_of(value, None)) for offset, value in more]
         if len(records) > RECORDS_MAX:
-            raise PreconditionError(
+            raise TargetError(
                 f"{nodes.whose}: reads bring more than {RECORDS_MAX} records; expected the log to end"
             )
