@@ -31,6 +31,11 @@ METADATA_LOOK_S_MAX: Final = 10.0
 METADATA_END_S_MAX: Final = 5.0
 METADATA_LOOKS_PER_S_MAX: Final = 5_000
 METADATA_TEXT_MAX: Final = 200
+# How long one call of a target's own code may last that has no limit of its own, such as to launch a node, or to
+# ask its operator for the end of a membership. What it waits for itself takes less.
+TARGET_CALL_S_MAX: Final = 30.0
+# How long it may take to say what one printed line means.
+PRINTED_LINE_S_MAX: Final = 5.0
 CLIENT_OPERATION_S_MAX: Final = 20.0
 # How long a run waits at its end for its tables: 100 M ops take a quarter of an hour if nothing was followed.
 TABLES_END_S_MAX: Final = 1_800.0

@@ -26,13 +26,13 @@ from harness.clients.clock import left
 from harness.clients.in_thread import InThread
 from harness.clients.library import LibraryConsumer, LibraryProducer, text_of
 from harness.clients.plain_nodes import PATIENCE_OF_STEP_S, PATIENCE_S, PlainNodes
-from harness.clients.plain_work import PlainReader, PlainSender, impossible_of, produced, unsendable
+from harness.clients.plain_work import PlainReader, PlainSender, impossible_of, produced, read_from, unsendable
 from harness.clients.threads import Threads, Work
 from harness.events import DeleteRecords, Produce, Read
 from harness.history.file import History
-from harness.model import OpType, PreconditionError, UsageError
+from harness.model import OpType, PreconditionError, TargetError, UsageError
 from harness.target.clients import Underway, Workload
-from harness.target.log_client import AtOffset, Creates, Deletes, LogClient, MakeLogClient, Refused
+from harness.target.log_client import Creates, Deletes, LogClient, MakeLogClient, Refused
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
 
 T = TypeVar("T")
@@ -48,6 +48,7 @@ class PlainClient:
 
     Args:
         make: makes the target's plain client.
+        target: the target's name.
         bootstrap: returns "host:port" of the running nodes; called again for each round of questions.
 
     Raises:
@@ -56,6 +57,7 @@ class PlainClient:
     """
 
     make: MakeLogClient
+    target: str = ""
     history: History
     bootstrap: Callable[[], Sequence[str]]
     sends_once: ClassVar[bool] = True
@@ -129,7 +131,7 @@ class PlainClient:
         addresses = list(nodes.values())
 
         def asking() -> PlainNodes:
-            return PlainNodes(self.make, lambda: addresses)
+            return PlainNodes(self.make, lambda: addresses, target=self.target)
 
         def produces(plan: ProducerPlan) -> Work:
             sender = PlainSender(plan, asking())
@@ -158,6 +160,10 @@ class PlainClient:
             with closing(self._asked(via)) as nodes:
                 try:
                     whole.append(_read_on(nodes, place))
+                except TargetError as error:
+                    self.history.record(process, OpType.FAIL, replace(asked, error=str(error)))
+                    self.history.give_up(error)
+                    raise PreconditionError(str(error)) from error
                 except Exception as error:  # it has no effect, whatever it was: another node may answer
                     saw.append(f"{type(error).__name__}: {error}")
             return bool(whole)
@@ -202,7 +208,8 @@ class PlainClient:
             return nodes.ask(place, limits.CLIENT_OPERATION_S_MAX, question)
 
     def _asked(self, via: str = "") -> PlainNodes:
-        return PlainNodes(self.make, (lambda: [via]) if via else self.bootstrap, PATIENCE_OF_STEP_S)
+        bootstrap = (lambda: [via]) if via else self.bootstrap
+        return PlainNodes(self.make, bootstrap, PATIENCE_OF_STEP_S, target=self.target)
 
     def _can(self, ability: type[object], place: Place) -> bool:
         return isinstance(self.make("", place, PATIENCE_S), ability)
@@ -222,23 +229,17 @@ def _read_on(nodes: PlainNodes, place: Place) -> list[tuple[int, str]]:
     Read from the log's start until nothing more comes.
 
     Raises:
-        PreconditionError: it never ends, or goes back: what it brings is no log.
+        TargetError: it never ends, or what it brings is no log.
     """
     records: list[tuple[int, str]] = []
     while True:
         first = records[-1][0] + 1 if records else 0
-        more = nodes.ask(place, limits.CLIENT_OPERATION_S_MAX, partial(_read_from, first))
+        question = partial(read_from, first, RECORDS_MAX + 1 - len(records), nodes.whose)
+        more = nodes.ask(place, limits.CLIENT_OPERATION_S_MAX, question)
         if not more:
             return records
-        for offset, value in ((record.offset, record.value) for record in more):
-            if offset < first or len(records) >= RECORDS_MAX:
-                raise PreconditionError(
-                    f"a read from {first} brings offset {offset} after {len(records)} records; expected offsets "
-                    f"that rise, and at most {RECORDS_MAX} records"
-                )
-            records.append((offset, text_of(value, None)))
-            first = offset + 1
-
-
-def _read_from(first: int, client: LogClient) -> Sequence[AtOffset]:
-    return client.read(first)
+        records += [(offset, text_of(value, None)) for offset, value in more]
+        if len(records) > RECORDS_MAX:
+            raise TargetError(
+                f"{nodes.whose}: reads bring more than {RECORDS_MAX} records; expected the log to end"
+            )

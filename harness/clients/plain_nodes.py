@@ -31,11 +31,18 @@ class PlainNodes:
     Args:
         addresses: returns "host:port" of the nodes to ask; called again for each round.
         patience_s: how long one node may take, less than HANGS_S.
+        target: the target's name.
     """
 
     def __init__(
-        self, make: MakeLogClient, addresses: Callable[[], Sequence[str]], patience_s: float = PATIENCE_S
+        self,
+        make: MakeLogClient,
+        addresses: Callable[[], Sequence[str]],
+        patience_s: float = PATIENCE_S,
+        *,
+        target: str = "",
     ) -> None:
+        self.whose = f"target {target}, clients" if target else "clients"
         self._make = make
         self._patience_s = patience_s
         self._addresses = addresses
@@ -75,7 +82,7 @@ class PlainNodes:
         if client is None:
             client = self._open[address, place] = self._make(address, place, self._patience_s)
         try:
-            return bounded(partial(question, client), address)
+            return bounded(partial(question, client), address, self.whose)
         except Refused:
             raise
         except Exception:
@@ -99,12 +106,12 @@ class PlainNodes:
             client.close()
 
 
-def bounded(call: Callable[[], T], address: str) -> T:
+def bounded(call: Callable[[], T], address: str, whose: str = "clients") -> T:
     """Return what a call returns, or raise what it raises; a call that does neither raises TimeoutError."""
     try:
         return apart(call, HANGS_S)
     except LateError:
         raise TimeoutError(
-            f"{address}: the target's client has not returned for {HANGS_S:g} s; expected an answer or an error "
-            "within its patience_s"
+            f"{whose}: no answer of the client at {address} for {HANGS_S:g} s; expected one, or an error, within "
+            "its patience_s"
         ) from None

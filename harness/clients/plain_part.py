@@ -27,9 +27,11 @@ class PlainClients:
 
     Attributes:
         make_one: makes the client of one partition at one node.
+        target: the target's name, for errors.
     """
 
     make_one: MakeLogClient
+    target: str = ""
     names: Sequence[str] = (NAME,)
     killable: ClassVar[bool] = False
 
@@ -57,7 +59,7 @@ class PlainClients:
         """Return a run's client."""
         del ledger  # none of its clients has a process
         pick("client", {NAME: PlainClient}, name)
-        return PlainClient(make=self.make_one, history=history, bootstrap=bootstrap)
+        return PlainClient(make=self.make_one, target=self.target, history=history, bootstrap=bootstrap)
 
     def require(self, name: str) -> None:
         """Do nothing: the target's folder has all that it needs."""
@@ -77,7 +79,7 @@ class PlainClients:
         client = self.make_one(address, Place("", 0), PATIENCE_S)
         try:
             if isinstance(client, Serves):
-                return bounded(client.serves, address)
+                return bounded(client.serves, address, self._whose)
             host, _, port = address.rpartition(":")
             with socket.create_connection((host, int(port)), PATIENCE_S):
                 return True
@@ -88,6 +90,10 @@ class PlainClients:
         """Ask the node if the client can; else believe whoever asks."""
         client = self.make_one(address, Place(topic, partition), PATIENCE_S)
         try:
-            return bounded(client.leads, address) if isinstance(client, Leads) else True
+            return bounded(client.leads, address, self._whose) if isinstance(client, Leads) else True
         except (Refused, OSError):
             return False
+
+    @property
+    def _whose(self) -> str:
+        return f"target {self.target}, clients"

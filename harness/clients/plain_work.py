@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from harness.clients.library import POLL_RECORDS_MAX, Came, Record, Refusal, Report
 from harness.clients.outcome import Outcome
 from harness.clients.plain_nodes import PlainNodes
-from harness.model import OpType
-from harness.target.log_client import AtOffset, Refused
+from harness.model import OpType, TargetError
+from harness.target.log_client import Found, LogClient, Refused
 from harness.workload.plan import ACKS_ALL, Clients, ConsumerPlan, Place, ProducerPlan, Via
 from harness.workload.script import Send
+
+OFFSET_MAX: Final = 2**63 - 1
 
 
 def produced(nodes: PlainNodes, place: Place, value: str, within_s: float) -> Outcome:
@@ -24,9 +27,32 @@ def produced(nodes: PlainNodes, place: Place, value: str, within_s: float) -> Ou
         return Outcome(type=OpType.FAIL, error=str(error))
     except Exception as error:
         return Outcome(type=OpType.INFO, error=f"{type(error).__name__}: {error}")
-    if not isinstance(offset, int) or offset < 0:
-        return Outcome(type=OpType.INFO, error=f"acknowledged at {offset!r}; expected an offset from 0 on")
+    if type(offset) is not int or not 0 <= offset <= OFFSET_MAX:
+        return Outcome(
+            type=OpType.INFO,
+            error=f"{nodes.whose}: produce returned {offset!r:.200}; expected an offset from 0 on",
+        )
     return Outcome(type=OpType.OK, base=offset)
+
+
+def read_from(first: int, at_most: int, whose: str, client: LogClient) -> Sequence[Found]:
+    """
+    Return what a read of a target's client brings, no more than so many records.
+
+    Raises:
+        TargetError: it brings what no log can: not records, or offsets that do not rise.
+    """
+    found: list[Found] = []
+    for record in islice(client.read(first), at_most):
+        offset, value = getattr(record, "offset", None), getattr(record, "value", None)
+        least = found[-1].offset + 1 if found else first
+        if type(offset) is not int or not least <= offset <= OFFSET_MAX or not isinstance(value, bytes):
+            raise TargetError(
+                f"{whose}: a read from {first} brings {record!r:.200} after {len(found)} records; expected "
+                "records with a value of bytes at offsets that rise"
+            )
+        found.append(Found(offset, value))
+    return found
 
 
 class PlainSender:
@@ -75,17 +101,18 @@ class PlainReader:
             except Exception as error:
                 came.refused[place] = Refusal(why=f"{type(error).__name__}: {error}")
                 continue
-            for record in islice(records, POLL_RECORDS_MAX):
+            for record in records:
                 came.add(place, record.offset, record.value)
                 self._positions[place] = record.offset + 1
         self._turn += 1
         return came
 
-    def _read(self, place: Place, position: int) -> Sequence[AtOffset]:
+    def _read(self, place: Place, position: int) -> Sequence[Found]:
+        question = partial(read_from, position, POLL_RECORDS_MAX, self._nodes.whose)
         if self._every:
             at = self._every[self._turn % len(self._every)]
-            return self._nodes.ask_at(at, place, lambda client: client.read(position))
-        return self._nodes.ask(place, self._within_s, lambda client: client.read(position))
+            return self._nodes.ask_at(at, place, question)
+        return self._nodes.ask(place, self._within_s, question)
 
     def high_watermark(self, place: Place) -> int | None:
         """Return None: a plain client is told of none."""

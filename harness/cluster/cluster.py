@@ -2,8 +2,7 @@
 A cluster under test: its machines, links, metadata, operator, history and time.
 
 The runner and the nemeses act on the cluster only through this class, by node name. They observe it through its
-files (as any operator could), through its metadata and through the history. An environment creates the machines,
-links and the rest (harness/run/environment.py).
+files (as any operator could), its metadata and the history. An environment (harness/run/environment.py) makes it.
 """
 
 from __future__ import annotations
@@ -372,10 +371,11 @@ class Cluster:
 
         Raises:
             PreconditionError: the condition did not hold in time.
-            RunCancelled: the run was cancelled.
+            HistoryError, RunCancelled: an observation was lost, so that the run is unknown; or it was cancelled.
         """
-        met = self.time.until(lambda: self.cancelled or condition(), seconds)
+        met = self.time.until(lambda: self.cancelled or not self.history.whole or condition(), seconds)
         self._go_on()
+        self.history.require_whole()
         if not met:
             raise PreconditionError(f"not seen within {seconds:g} s: {saw()}")
 

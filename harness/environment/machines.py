@@ -40,9 +40,10 @@ from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
 from harness.logs.replica import ReplicaLog
-from harness.model import OpType
+from harness.model import OpType, TargetError, UsageError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
+from harness.target.guarded import BrokenPartError
 from harness.target.metadata import TargetRun
 from harness.target.services import Others
 from harness.target.target import NodeSpec, Target
@@ -75,6 +76,7 @@ class RealMachines:
         self.specs: dict[str, NodeSpec] = {}
         self._host = host
         self._collector = collector
+        self._give_up = give_up
         self._printed_lines = printed_lines
         self._target = target
         self._logs = NodeLogs(target, self.disk, self._address, give_up)
@@ -98,7 +100,15 @@ class RealMachines:
 
     def boot(self, name: str) -> None:
         """Start the node's process as the target launches it."""
-        self._host.start(name, self._launch(name))
+        try:
+            launch = self._launch(name)
+        except BrokenPartError as error:
+            self._give_up(TargetError(str(error)))  # a schedule may go on without the node, and would prove less
+            raise
+        try:
+            self._host.start(name, launch)
+        except UsageError as error:
+            raise UsageError(f"target {self._target.name}, launch: {error}") from error
 
     def _launch(self, name: str) -> Launch:
         clocks = self._clocks.at_start(name)
@@ -317,7 +327,9 @@ def open_machines(
         metadata = made.enter_context(closing(target.metadata(run)))
         operator = target.operator(run, metadata)
         reads = not spec.traits.emits_events
-        printed_lines = PrintedLines(spec.draw.ids, host.log_text, target.printed, history) if reads else None
+        printed_lines = (
+            PrintedLines(spec.draw.ids, host.log_text, target.printed, history, target.name) if reads else None
+        )
         services = OwnServices(host, started, metadata) if started else None
         machines = RealMachines(
             host=served(host, services),

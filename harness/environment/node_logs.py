@@ -17,6 +17,7 @@ from harness.beneath import Folder
 from harness.bit_rot import Flip, Where, nothing_to_flip
 from harness.environment.of_target import why_lacking
 from harness.launch import Address
+from harness.logs.asked import ReaderError
 from harness.logs.guard import Guard
 from harness.logs.replica import ReplicaLog
 from harness.logs.stream import read_whole
@@ -47,7 +48,7 @@ class NodeLogs:
         Args:
             disk: The path of a node's data directory.
             address: Where a node answers clients while it runs; None if that is not known.
-            give_up: Notes that the reader does not return: the run is unknown then, and says why.
+            give_up: Notes that the reader does what none may do: the run is unknown then, and says why.
         """
         self._target = target
         self._guard = Guard(target.name, give_up)
@@ -65,7 +66,10 @@ class NodeLogs:
                 opened = partial(logs.reading, node, topic, partition)
                 return read_whole(guard.opening(opened, topic, partition, node.folder.path))
 
-            return guard.run(read)
+            log = guard.run(read)
+        if guard.wrong:  # no condition waits for a log that is not read
+            raise ReaderError(guard.wrong)
+        return log
 
     def end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends, at little cost if its reader can say it so; -1 if there is none."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from harness.ability import OF_TARGETS, Ability
+from harness.clients.plain_part import PlainClients
 from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines, open_machines
 from harness.environment.needs import needs_of, own_services
@@ -96,6 +98,8 @@ class RealEnvironment:
     def make_client(self, cluster: Cluster) -> Client:
         """Return a client over the network."""
         clients = self._target.clients
+        if isinstance(clients, PlainClients):
+            clients = replace(clients, target=self._target.name)
         assert isinstance(cluster.host, RealMachines), "expected a cluster that this environment opened"
         return clients.make(
             self._client or clients.own(cluster.rules),

@@ -193,6 +193,7 @@ class Fabric(LinkVerbs[Hold]):
         this = asyncio.current_task()
         while (pipes := exchange.pipes()) or asyncio.all_tasks() - {this}:
             for pipe in pipes:
+                pipe.conclude()
                 pipe.reset("the fabric was closed")
             await asyncio.sleep(0)
         for server in self._servers:

@@ -12,7 +12,13 @@ from typing import Any, Final, TypeVar
 
 from harness.events import Event, OfLinkAndPartition, OpType
 from harness.events.codec import MisfitError, decode, encode, key_of
-from harness.fabric.limits import EVENTS_OF_FRAME_MAX, FRAME_BYTES_MAX, HEAD_BYTES, OFFSETS_OF_FRAME_MAX
+from harness.fabric.limits import (
+    EVENTS_OF_FRAME_MAX,
+    FRAME_BYTES_MAX,
+    HEAD_BYTES,
+    OFFSETS_OF_FRAME_MAX,
+    UNSPLIT_CONNECTIONS_MAX,
+)
 from harness.late import LateError, Watch
 from harness.target.wire import Direction, Message, NotFramedError, Reading, Seen
 
@@ -37,6 +43,9 @@ class Guard:
         self._note = note
         self._target = target
         self._watch = watch
+        # Whether it ever found a frame; else, on how many connections that ended it found none in what came.
+        self._splits = False
+        self._unsplit = 0
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """
@@ -69,10 +78,26 @@ class Guard:
 
     def read(self, reading: Reading, frame: bytes, direction: Direction) -> Message:
         """Return what the frame says; raise NotFramedError."""
+        self._splits = True
         found = self.call(reading.read, frame, direction)
         if wrong := _wrong(found):
             raise self.failed(f"read said {wrong}")
         return found
+
+    def unsplit(self, data: bytes, *, last: bool = False) -> None:
+        """
+        Hear of bytes in which the wire found no frame until their connection ended.
+
+        One connection may end within a frame. A wire that found no frame of any connection splits nothing.
+
+        Args:
+            last: Whether no more connections come.
+        """
+        if self._splits or self.failure or not data:
+            return
+        self._unsplit += 1
+        if last or self._unsplit >= UNSPLIT_CONNECTIONS_MAX:
+            self.failed(f"size said 0 of all that came, such as {_shown(data[:_TEXT_MAX])}; expected a frame")
 
     def failed(self, text: str) -> NotFramedError:
         """Ask the wire no more, and return the error that says so."""

@@ -20,6 +20,8 @@ DOUBLED_ANSWERS_MAX: Final = 10_000
 
 # How long a call of a target's wire may last, in seconds: reading the largest frame takes some milliseconds.
 WIRE_CALL_S_MAX: Final = 5.0
+# So many connections may end within their first frame before the first frame of all.
+UNSPLIT_CONNECTIONS_MAX: Final = 4
 # What one frame may say: of a fetch session with all partitions of a large cluster, no more.
 OFFSETS_OF_FRAME_MAX: Final = 100_000
 EVENTS_OF_FRAME_MAX: Final = 100_000

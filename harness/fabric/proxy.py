@@ -114,7 +114,10 @@ class Pipe(Connection):
         side.ended = True
         lane = self._from(side)
         if lane.open and not self.over:
-            self._add(lane, lane.splitter.surrender())
+            waiting = lane.splitter.surrender()
+            for _, data in waiting:
+                self._exchange.guard.unsplit(data)
+            self._add(lane, waiting)
             lane.frames.append(Frame(self._exchange.now_ns, end=True))
         self._pump(lane)
         self._settle()
@@ -136,6 +139,12 @@ class Pipe(Connection):
         """Judge the queued frames again, in both directions."""
         self._pump(self.requests)
         self._pump(self.answers)
+
+    def conclude(self) -> None:
+        """Say what waits unsplit, as the last that comes."""
+        for lane in (self.requests, self.answers):
+            for _, data in lane.splitter.surrender():
+                self._exchange.guard.unsplit(data, last=True)
 
     def reset(self, reason: str) -> None:
         """Reset both sides; held frames are recorded as dropped for this reason."""

@@ -122,7 +122,13 @@ class History:
         with self._lock:
             self._lost = self._lost or error
 
-    def _require_whole(self) -> None:
+    @property
+    def whole(self) -> bool:
+        """Whether every observation was recorded so far."""
+        return self._lost is None
+
+    def require_whole(self) -> None:
+        """Raise HistoryError, with what was lost, if an observation was."""
         if self._lost is not None:
             more = shortage_of(self._lost) or "expected every observation to be recorded"
             raise HistoryError(
@@ -137,12 +143,12 @@ class History:
                 f"{self.path}: {op.source} {op.process} records {op.f!r} after the history was closed"
             )
         assert not self._in_listeners, "a listener of the history must not record"
-        self._require_whole()
+        self.require_whole()
         try:
             self._write(op)
         except OSError as error:
             self.give_up(error)
-            self._require_whole()
+            self.require_whole()
         self._next_index += 1
         self._in_listeners = True
         try:

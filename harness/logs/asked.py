@@ -15,7 +15,7 @@ from typing import TypeVar
 from harness import limits
 from harness.late import LateError, Steps, apart
 from harness.logs.names import shown
-from harness.model import PreconditionError, TargetError
+from harness.model import FencepostError, PreconditionError, TargetError
 
 T = TypeVar("T")
 
@@ -36,15 +36,18 @@ class Asked:
     One target's reader.
 
     Args:
-        give_up: Called with the error when the reader does not return.
+        give_up: Called with the error when the reader does what none may do.
 
     Attributes:
         late: How the reader did not return; "" as long as it did. Then it is asked no more.
+        wrong: What it did first that no reader may do, such as not to return; "" as long as it did nothing so. A
+            run is unknown then: to take a log for lost because its reader fails would accuse the system.
     """
 
     def __init__(self, target: str, give_up: Callable[[Exception], object] = lambda _: None) -> None:
         self.target = target
         self.late = ""
+        self.wrong = ""
         self._give_up = give_up
         self._of_thread = _OfThread()
 
@@ -61,7 +64,7 @@ class Asked:
                 return apart(watched, limits.LOG_CALL_S_MAX, steps)
             except LateError as error:
                 self.late = self.text(f"no answer within {limits.LOG_CALL_S_MAX:g} s", str(error))
-                self._give_up(TargetError(self.late))
+                self._fail(self.late)
         return work()
 
     @property
@@ -83,6 +86,20 @@ class Asked:
         """Return what a reader did, for people."""
         return f"target {self.target}, logs: {found}; expected {expected}"
 
+    def nonsense(self, found: str, expected: str) -> str:
+        """Return, for people, what a reader did that none may do; the run is unknown."""
+        text = self.text(found, expected)
+        self._fail(text)
+        return text
+
     def raised(self, error: Exception, expected: str) -> str:
-        """Return what a reader raised, for people."""
-        return self.text(f"{type(error).__name__}: {shown(str(error))}", expected)
+        """Return what a reader raised, for people; the run is unknown if no reader may raise it."""
+        text = f"{type(error).__name__}: {shown(str(error))}"
+        if isinstance(error, FencepostError | OSError):
+            return self.text(text, expected)
+        return self.nonsense(text, expected)
+
+    def _fail(self, text: str) -> None:
+        if not self.wrong:
+            self.wrong = text
+            self._give_up(TargetError(text))

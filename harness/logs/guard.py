@@ -86,16 +86,16 @@ class Guard(Asked):
     def _one(self, ask: Callable[[], T | None], fits: Callable[[object], bool], expected: str) -> T | None:
         found = self._asked(ask, expected)
         if found is not None and not fits(found):
-            raise ReaderError(self.text(what(found), expected))
+            raise ReaderError(self.nonsense(what(found), expected))
         return found
 
     def _listed(self, ask: Callable[[], Iterable[T]], fits: Callable[[object], bool], expected: str) -> list[T]:
         found = self._asked(lambda: list(islice(ask(), limits.FOLDER_NAMES_MAX + 1)), expected)
         wrong = next((each for each in found if not fits(each)), None)
         if wrong is not None or None in found:
-            raise ReaderError(self.text(what(wrong), expected))
+            raise ReaderError(self.nonsense(what(wrong), expected))
         if len(found) > limits.FOLDER_NAMES_MAX:
-            raise ReaderError(self.text(f"more, up to {what(found[-1])}", expected))
+            raise ReaderError(self.nonsense(f"more, up to {what(found[-1])}", expected))
         return found
 
     def _asked(self, ask: Callable[[], T], expected: str) -> T:
@@ -218,7 +218,7 @@ class _Guarded:
             return None
         if not why:
             return found
-        self._broken = self._broken or self._guard.text(why, expected)
+        self._broken = self._broken or self._guard.nonsense(why, expected)
         return None
 
     def _refusal(self, batch: BatchSeen, *, whole: bool) -> str:
@@ -227,19 +227,22 @@ class _Guarded:
             characters = characters_of(batch)
         except NonsenseError as error:
             expected = "a BatchSeen, with whole numbers, and records with digest and text"
-            return self._guard.text(str(error), expected)
+            return self._guard.nonsense(str(error), expected)
         self._count += 1
         if self._count > self._batches_max:
             self._batches_max = max(self._batches_max, _bytes_of(self._files))
         if self._count > self._batches_max:
             expected = f"at most {self._batches_max}, as the node's files have that many bytes or fewer"
-            return self._guard.text(f"a batch at offset {batch.base}, number {self._count}", expected)
+            return self._guard.nonsense(f"a batch at offset {batch.base}, number {self._count}", expected)
         if self._end is not None and batch.base < self._end:
             self._backwards += 1
             # One more than the comparison of logs takes, which says so itself.
             if self._backwards > limits.LOG_FINDINGS_MAX + 1:
                 found = f"a batch at offset {batch.base} after one that ends at {self._end}, and so for the"
-                return self._guard.text(f"{found} {self._backwards}th time", "offsets that rise")
+                # The files of a log may go back as often; but they have a byte for each batch at least.
+                at_fault = self._count > _bytes_of(self._files)
+                says = self._guard.nonsense if at_fault else self._guard.text
+                return says(f"{found} {self._backwards}th time", "offsets that rise")
         self._characters = characters + (self._characters if whole else 0)
         if self._characters > limits.LOG_TEXT_CHARACTERS_MAX:
             found = f"values of {self._characters} characters, up to offset {batch.base}"

@@ -34,6 +34,7 @@ from typing import Final
 import targets
 from harness.model import UsageError
 from harness.registry import pick
+from harness.target.guarded import guarded
 from harness.target.parts import why_incomplete
 from harness.target.target import Target
 
@@ -269,7 +270,8 @@ def _loaded(one: Found) -> Target:
         raise one.refused(why)
     for part in PARTS:
         one.module_of(part)  # which the target need not import
-    return made
+    # Those below targets/ are of the harness itself, and fast.
+    return made if one.module.startswith(f"{targets.__name__}.") else guarded(made)
 
 
 def _package(one: Found) -> str:

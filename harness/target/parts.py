@@ -20,6 +20,11 @@ _TEXT_MAX: Final = 200
 
 def why_incomplete(target: object) -> str:
     """Return which part a target lacks although it must have it, or says it has it; "" if none."""
+    for name in members(Target):
+        try:
+            getattr(target, name, None)
+        except Exception as error:
+            return f"part {name}: {type(error).__name__}: {error}; expected the part"
     optional = _optional()
     for name in members(Target):
         if name not in optional and not hasattr(target, name):

@@ -106,7 +106,7 @@ def history(tmp_path: Path) -> Iterator[History]:
 
 
 def client_of(history: History, kind: type[ToyClient] = ToyClient) -> Client:
-    part: TargetClients = PlainClients(make_one=kind)
+    part: TargetClients = PlainClients(make_one=kind, target="toy")
     return part.make(part.own({}), history=history, bootstrap=lambda: NODES)
 
 
@@ -225,7 +225,8 @@ def test_read_that_never_ends_is_cut_off_and_says_what_came(
     monkeypatch.setattr(limits, "CLIENT_OPERATION_S_MAX", 0.1)
     rises = bool(offset)
     monkeypatch.setattr(ToyClient, "read", lambda _, first: [Found(first + offset if rises else 0, b"again")])
-    with pytest.raises(PreconditionError, match="expected offsets that rise, and at most 100 records"):
+    wrong = "expected the log to end" if rises else "expected records with a value of bytes at offsets that rise"
+    with pytest.raises(PreconditionError, match=f"target toy, clients: .*{wrong}"):
         client_of(history).read_all("log", 0)
     assert [OpType.FAIL] == [type_ for type_, *_ in ended(history)]
 
@@ -323,7 +324,7 @@ def test_client_that_hangs_is_left_behind_and_named(
     monkeypatch.setattr(plain_nodes, "HANGS_S", 0.05)
     end = threading.Event()
     log.before = lambda _: assert_ended(end)
-    with pytest.raises(PreconditionError, match=r"a:1: the target's client has not returned for 0\.05 s"):
+    with pytest.raises(PreconditionError, match=r"toy, clients: no answer of the client at a:1 for 0\.05 s"):
         client_of(history).produce("log", 0, "m1", ["m1.0"], acks=-1)
     assert [OpType.INFO] == [type_ for type_, *_ in ended(history)]
     end.set()

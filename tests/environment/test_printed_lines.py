@@ -22,7 +22,7 @@ def read(line: str) -> Printed | None:
 
 def following(tmp_path: Path, texts: dict[str, str]) -> tuple[PrintedLines, History]:
     history = History(tmp_path / "history.jsonl")
-    return PrintedLines(texts, texts.__getitem__, read, history), history
+    return PrintedLines(texts, texts.__getitem__, read, history, "toy"), history
 
 
 def told(history: History) -> list[Op]:
@@ -74,7 +74,7 @@ def test_follower_goes_on_when_a_node_cannot_be_read_for_a_moment(
             raise OSError("not yet")
         return "cut 1\n"
 
-    followed = PrintedLines(["A"], text_of, read, history)
+    followed = PrintedLines(["A"], text_of, read, history, "toy")
     followed.start()
     assert until(lambda: bool(told(history)), 10)
     followed.close()

@@ -66,7 +66,7 @@ def test_folder_that_is_changed_to_another_of_its_name_is_imported_anew(tmp_path
     with also_in([str(one)]):
         first = target("mine")
     with also_in([str(two)]):
-        assert type(first) is not type(target("mine"))
+        assert first.__class__ is not target("mine").__class__
     with also_in([str(one)]):
         assert first is target("mine")
 
