@@ -146,7 +146,7 @@ def test_kill_pause_cut_and_end_of_a_membership_bite_in_its_chaos(room: Room) ->
 @pytest.mark.slow
 def test_night_plays_it(room: Room) -> None:
     code, said = room.ended("night")
-    assert 0 == code, said
+    assert code in (0, 3), said  # it has so few runs that one without a fault that had an effect makes it unknown
     page = next(room.folder.glob("night/nights/*/night.md")).read_text(encoding="utf-8")
     assert "mylog:1" in page
 
