@@ -20,6 +20,7 @@ from typing import Any, Final
 import pytest
 
 from harness.docs.pages import ROOT
+from tests.needs import needs
 
 EXAMPLE: Final = ROOT / "docs" / "mylog"
 LINES_MAX: Final = 300
@@ -109,6 +110,7 @@ def test_page_shows_its_files_as_they_are(name: str) -> None:
     assert f"```python\n{text}```" in page, f"docs/extending.md shows another docs/mylog/{name}; copy it there"
 
 
+@needs("java")
 @pytest.mark.slow
 def test_suite_of_it_finds_what_each_version_must_show(room: Room) -> None:
     code, said = room.ended("suite")
@@ -128,6 +130,7 @@ def test_suite_of_it_finds_what_each_version_must_show(room: Room) -> None:
     assert "from epoch 2 on, in which B was elected" in report
 
 
+@needs("java")
 @pytest.mark.slow
 def test_random_schedules_find_nothing_and_leave_out_what_it_lacks(room: Room) -> None:
     code, said = room.ended("random")
@@ -135,6 +138,7 @@ def test_random_schedules_find_nothing_and_leave_out_what_it_lacks(room: Room) -
     assert re.search(r"[1-9]\d* steps skipped as not applicable", said), said
 
 
+@needs("java")
 @pytest.mark.slow
 def test_kill_pause_cut_and_end_of_a_membership_bite_in_its_chaos(room: Room) -> None:
     code, said = room.ended("chaos")
@@ -143,6 +147,7 @@ def test_kill_pause_cut_and_end_of_a_membership_bite_in_its_chaos(room: Room) ->
     assert all(bitten.get(name, 0) > 0 for name in BITTEN), said
 
 
+@needs("java")
 @pytest.mark.slow
 def test_night_plays_it(room: Room) -> None:
     code, said = room.ended("night")
@@ -151,6 +156,7 @@ def test_night_plays_it(room: Room) -> None:
     assert "mylog:1" in page
 
 
+@needs("java")
 @pytest.mark.slow
 def test_lineage_reads_what_its_nodes_left(room: Room) -> None:
     logs = sorted(str(path.parent) for path in room.runs("suite")["early-1"].glob("logs/*/log"))
@@ -160,6 +166,7 @@ def test_lineage_reads_what_its_nodes_left(room: Room) -> None:
     assert '"log-0"' in said
 
 
+@needs("java")
 @pytest.mark.slow
 def test_targets_show_it_with_what_it_has_and_lacks(room: Room) -> None:
     room.start("targets", "targets", "mylog")

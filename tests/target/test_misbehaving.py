@@ -21,6 +21,7 @@ from harness.target.found import also_in
 from tests.endings.command import left_of
 from tests.kept import exhaustive
 from tests.little_memory import printed_with_little_memory
+from tests.needs import needs
 from tests.target.misbehaving import Room
 
 # How long a part may take here that never returns; those that are limited are otherwise waited for much longer.
@@ -238,6 +239,7 @@ def test_run_is_unknown_and_names_the_part(tmp_path: Path, monkeypatch: pytest.M
     assert [] == left_of(tmp_path)
 
 
+@needs("java")
 def test_run_with_a_schedule_of_its_seed_ends_the_command_with_exit_code_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
