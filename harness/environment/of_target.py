@@ -11,17 +11,6 @@ from harness.target.logs import Rots, Segments
 from harness.target.target import Target
 from harness.target.wire import Between
 
-# What it takes of a target, in this order.
-BROUGHT: Final = (
-    Ability.METADATA_LINKS,
-    Ability.CLIENT_LINKS,
-    Ability.CLIENT_PROCESSES,
-    Ability.WALL_CLOCK,
-    Ability.CLOCKS,
-    Ability.BIT_ROT,
-    Ability.SEGMENTS,
-)
-
 
 def why_lacking(target: Target, ability: Ability) -> str:
     """Return why a target has not what it takes, "" if it has, or if the machines alone decide."""
@@ -39,11 +28,13 @@ def _shows_clocks(target: Target) -> bool:
 
 # Whether a target has it, and what it lacks otherwise.
 _HAS: Final[Mapping[Ability, tuple[Callable[[Target], bool], str]]] = {
-    Ability.BIT_ROT: (lambda target: isinstance(target.logs, Rots), "its logs have no byte to flip"),
-    Ability.SEGMENTS: (lambda target: isinstance(target.logs, Segments), "its logs have no segments"),
-    Ability.CLIENT_LINKS: (_links(Between.CLIENTS), "its wire has no links from clients"),
     Ability.METADATA_LINKS: (_links(Between.METADATA), "its wire has no links to the metadata"),
+    Ability.CLIENT_LINKS: (_links(Between.CLIENTS), "its wire has no links from clients"),
     Ability.CLIENT_PROCESSES: (lambda target: target.clients.killable, "no client of it has a process of its own"),
     Ability.WALL_CLOCK: (_shows_clocks, "its nodes print no clocks"),
     Ability.CLOCKS: (_shows_clocks, "its nodes print no clocks"),
+    Ability.BIT_ROT: (lambda target: isinstance(target.logs, Rots), "its logs have no byte to flip"),
+    Ability.SEGMENTS: (lambda target: isinstance(target.logs, Segments), "its logs have no segments"),
 }
+# What faults need of a target, in the order in which it is listed.
+BROUGHT: Final = tuple(_HAS)
