@@ -25,12 +25,11 @@ SERVICE_ANSWER_S_MAX: Final = 10.0
 # How long the harness's own connection to the metadata may be lost before the run fails.
 METADATA_LOST_S_MAX: Final = 15.0
 # A target's own metadata: how often they are looked at, how long one look may take, and how long the end of what
-# follows them; how many looks may come within a second, and how much of one an error shows.
+# follows them; how many looks may come within a second.
 METADATA_POLL_S: Final = 0.05
 METADATA_LOOK_S_MAX: Final = 10.0
 METADATA_END_S_MAX: Final = 5.0
 METADATA_LOOKS_PER_S_MAX: Final = 5_000
-METADATA_TEXT_MAX: Final = 200
 # How long one call of a target's own code may last that has no limit of its own, such as to launch a node, or to
 # ask its operator for the end of a membership. What it waits for itself takes less.
 TARGET_CALL_S_MAX: Final = 30.0

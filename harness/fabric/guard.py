@@ -8,7 +8,7 @@ pass unread from then on, and the history has an event that makes the run unknow
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from harness.events import Event, OfLinkAndPartition, OpType
 from harness.events.codec import MisfitError, decode, encode, key_of
@@ -21,10 +21,9 @@ from harness.fabric.limits import (
 )
 from harness.late import LateError, Watch
 from harness.target.wire import Direction, Message, NotFramedError, Reading, Seen
+from harness.unseen_value import text_of
 
 T = TypeVar("T")
-
-_TEXT_MAX: Final = 200
 
 
 class Guard:
@@ -63,13 +62,13 @@ class Guard:
         except LateError:
             raise self.failed(f"{_name(function)} did not return in time") from None
         except Exception as error:
-            raise self.failed(f"{_name(function)} raised {_shown(error)}") from error
+            raise self.failed(f"{_name(function)} raised {text_of(error)}") from error
 
     def size(self, reading: Reading, direction: Direction, buffer: bytes, offset: int) -> int:
         """Return the size of the frame at the offset, 0 if more bytes are needed; raise NotFramedError."""
         found = self.call(reading.size, buffer, offset, direction)
         if type(found) is not int or not 0 <= found <= FRAME_BYTES_MAX:
-            text = f"size said {_shown(found)} of a frame; expected a number from 0 to {FRAME_BYTES_MAX}"
+            text = f"size said {text_of(found)} of a frame; expected a number from 0 to {FRAME_BYTES_MAX}"
             raise self.failed(text)
         if not found and len(buffer) - offset >= HEAD_BYTES:
             text = f"size said 0 of {len(buffer) - offset} bytes; expected to find a frame in {HEAD_BYTES}"
@@ -97,7 +96,7 @@ class Guard:
             return
         self._unsplit += 1
         if last or self._unsplit >= UNSPLIT_CONNECTIONS_MAX:
-            self.failed(f"size said 0 of all that came, such as {_shown(data[:_TEXT_MAX])}; expected a frame")
+            self.failed(f"size said 0 of all that came, such as {text_of(data)}; expected a frame")
 
     def failed(self, text: str) -> NotFramedError:
         """Ask the wire no more, and return the error that says so."""
@@ -109,43 +108,35 @@ class Guard:
 def _wrong(message: object) -> str:
     """Return what is wrong with a message, and what was expected; "" for nothing."""
     if not isinstance(message, Message) or not isinstance(message.seen, Seen):
-        return f"{_shown(message)}; expected a Message"
+        return f"{text_of(message)}; expected a Message"
     seen = message.seen
     link = seen.link
     if not (isinstance(link, tuple) and len(link) == 2 and all(isinstance(end, str) for end in link)):
-        return f"link {_shown(link)}; expected two names"
+        return f"link {text_of(link)}; expected two names"
     if not isinstance(seen.api, str) or not isinstance(seen.direction, Direction):
-        return f"{_shown(seen.api)}, {_shown(seen.direction)}; expected a word and a Direction"
+        return f"{text_of(seen.api)}, {text_of(seen.direction)}; expected a word and a Direction"
     if type(seen.version) is not int or type(seen.correlation) is not int:
-        return f"version {_shown(seen.version)}, number {_shown(seen.correlation)}; expected two numbers"
+        return f"version {text_of(seen.version)}, number {text_of(seen.correlation)}; expected two numbers"
     if not isinstance(seen.offsets, tuple) or len(seen.offsets) > OFFSETS_OF_FRAME_MAX:
         return f"{type(seen.offsets).__name__} of offsets; expected {OFFSETS_OF_FRAME_MAX} in a tuple at most"
     for each in seen.offsets:
         if not (isinstance(each, tuple) and len(each) == 2 and type(each[0]) is str and type(each[1]) is int):
-            return f"offset {_shown(each)}; expected a topic and a number"
+            return f"offset {text_of(each)}; expected a topic and a number"
     if not isinstance(message.events, tuple) or len(message.events) > EVENTS_OF_FRAME_MAX:
         return f"{type(message.events).__name__} of events; expected {EVENTS_OF_FRAME_MAX} in a tuple at most"
     if not isinstance(message.error, str):
-        return f"error {_shown(message.error)}; expected a text"
+        return f"error {text_of(message.error)}; expected a text"
     return next((wrong for event in message.events if (wrong := _misfit(event))), "")
 
 
 def _misfit(event: Event) -> str:
     if not isinstance(event, OfLinkAndPartition):
-        return f"event {_shown(event)}; expected one about a partition, seen on a link"
+        return f"event {text_of(event)}; expected one about a partition, seen on a link"
     try:
         decode(*key_of(event), OpType.INFO, encode(event))
     except (MisfitError, AttributeError, KeyError, TypeError, ValueError) as error:
-        return f"event {type(event).__name__}: {_shown(error)}"
+        return f"event {type(event).__name__}: {text_of(error)}"
     return ""
-
-
-def _shown(value: object) -> str:
-    try:
-        text = str(value) if isinstance(value, Exception) else repr(value)
-    except Exception as error:
-        return f"a {type(value).__name__} whose text raises {type(error).__name__}"
-    return f"{text:.{_TEXT_MAX}}"
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -18,6 +18,7 @@ from harness.late import Calls, LateError, apart
 from harness.metadata.recorder import Recorder
 from harness.model import PreconditionError, TargetError
 from harness.target.metadata import UNNUMBERED, Look, Metadata, Office, PartitionTruth, Place, TargetRun
+from harness.unseen_value import text_of
 
 T = TypeVar("T")
 
@@ -199,11 +200,11 @@ def _of_topic(look: Look, topic: str) -> Mapping[int, tuple[str | None, ...]]:
 def problem_of(look: object, ids: Mapping[str, int]) -> str:
     """Return what cannot be in a look that a target's own code made, "" for nothing."""
     if not isinstance(look, Look):
-        return f"{_short(look)}; expected a Look"
+        return f"{text_of(look)}; expected a Look"
     try:
         wrong = next(_wrong(look, ids, {*ids, None}), "")
     except (TypeError, ValueError, AttributeError) as error:
-        return f"{_short(look)}: {error}; expected a Look"
+        return f"{text_of(look)}: {error}; expected a Look"
     return f"{wrong}; expected nodes of {', '.join(ids)} or None, and whole numbers" if wrong else ""
 
 
@@ -212,23 +213,18 @@ def _wrong(look: Look, ids: Mapping[str, int], names: set[str | None]) -> Iterat
     for (topic, partition), state in look.states.items():
         numbers = not _low(state.epoch, -1) and not _low(state.version, UNNUMBERED)
         if not numbers or not isinstance(state.in_sync, tuple) or not {state.leader, *state.in_sync} <= names:
-            yield f"state of {topic}-{partition}: {_short(state)}"
+            yield f"state of {topic}-{partition}: {text_of(state)}"
     for name, incarnation in look.members.items():
         if name not in ids or _low(incarnation, 1):
-            yield f"member {_short(name)}, incarnation {_short(incarnation)}"
+            yield f"member {text_of(name)}, incarnation {text_of(incarnation)}"
     for (topic, partition), nodes in look.assigned.items():
         if not isinstance(nodes, tuple) or not {*nodes} <= names:
-            yield f"replicas of {topic}-{partition}: {_short(nodes)}"
+            yield f"replicas of {topic}-{partition}: {text_of(nodes)}"
     office = look.office
     if office is not None and (office.node not in names or _low(office.member, 0) or _low(office.incarnation, 0)):
-        yield f"office: {_short(office)}"
+        yield f"office: {text_of(office)}"
 
 
 def _low(number: object, least: int) -> bool:
     """Return True for what is no whole number, or one below the least."""
     return not isinstance(number, int) or isinstance(number, bool) or number < least
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= limits.METADATA_TEXT_MAX else f"{text[: limits.METADATA_TEXT_MAX]}…"

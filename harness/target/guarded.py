@@ -10,7 +10,7 @@ are called again and again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from harness import limits
 from harness.late import LateError, apart
@@ -21,10 +21,9 @@ from harness.target.operator import Operator
 from harness.target.parts import members
 from harness.target.target import NodeSpec, Target
 from harness.target.traits import Traits
+from harness.unseen_value import text_of
 
 T = TypeVar("T")
-
-_TEXT_MAX: Final = 200
 
 
 class BrokenPartError(PreconditionError):
@@ -55,11 +54,11 @@ def asked(
     except LateError:
         text = f"no answer within {limits.TARGET_CALL_S_MAX:g} s"
     except BaseException as raised:
-        raise error(f"{whose}: {type(raised).__name__}: {_text(str, raised)}; expected {expected}") from raised
+        raise error(f"{whose}: {type(raised).__name__}: {text_of(raised)}; expected {expected}") from raised
     else:
         if _fits(fits, found):
             return found
-        text = _text(repr, found)
+        text = text_of(found)
     raise error(f"{whose}: {text}; expected {expected}")
 
 
@@ -68,14 +67,6 @@ def _fits(fits: Callable[[object], bool], found: object) -> bool:
         return fits(found)
     except Exception:  # a value whose own methods raise
         return False
-
-
-def _text(shows: Callable[[object], str], value: object) -> str:
-    try:
-        text = " ".join(shows(value).split())
-    except Exception as error:
-        return f"a {type(value).__name__} whose text raises {type(error).__name__}"
-    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
 
 
 # --- what a call may return --------------------------------------------------------------------------------------
@@ -113,7 +104,7 @@ class _Guarded:
             raise
         except Exception as error:
             raise UsageError(
-                f"{self._of(name)}: {type(error).__name__}: {_text(str, error)}; expected the part"
+                f"{self._of(name)}: {type(error).__name__}: {text_of(error)}; expected the part"
             ) from error
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
