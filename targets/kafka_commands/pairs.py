@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from harness.cluster.names import protocol_of
 from harness.environment.needs import why_not_played
 from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
@@ -30,7 +31,7 @@ from harness.target.target import Target, traits_under
 from targets import DEFAULT_TARGET
 from targets.kafka import archive
 from targets.kafka.properties import settings_of
-from targets.kafka.releases import Entry
+from targets.kafka.releases import Entry, Release
 from targets.kafka.target import entry_of
 
 KAFKA: Final = "kafka"
@@ -115,6 +116,17 @@ def why_not(scenario: Scenario, entry: Entry, spec: RunSpec) -> str:
     except UsageError as error:
         return str(error)
     return ""
+
+
+def releases_of(chosen: Sequence[Entry], pairs: Sequence[ReleasePair], kafka: Target) -> list[Release]:
+    """Return the releases that are needed, each once: those chosen, and those that steps of what is played install."""
+    entries = list(chosen)
+    for spec in once(one.theirs for one in pairs):
+        if spec.scenario is not None:
+            installed = spec.scenario.under(spec.variant.names(spec.traits)).installed
+            names = [protocol_of(name, spec.variant.protocol, KAFKA) for name in sorted(installed)]
+            entries += [entry_of(kafka.rules(name, ())) for name in names]
+    return list({entry.release.name: entry.release for entry in entries}.values())
 
 
 def play_pairs(

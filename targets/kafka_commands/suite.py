@@ -26,7 +26,7 @@ from targets import DEFAULT_TARGET
 from targets.kafka.fetch import PlainSource, default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import entries
-from targets.kafka_commands.pairs import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
+from targets.kafka_commands.pairs import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs, releases_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_clients(once(one.theirs for one in pairs))
     make_host = partial(pick("host", HOSTS, options.host), ports=options.ports, machines=options.machines)
     source = PlainSource(arguments.repository) if arguments.repository else default_source()
-    releases = list({entry.release.name: entry.release for entry in chosen}.values())
+    releases = releases_of(chosen, pairs, targets[KAFKA])
     fetch(releases, cache_dir(), source, partial(console.print, highlight=False, markup=False, soft_wrap=True))
     about = (
         f"{len(once(one.theirs for one in pairs))} runs on {len(chosen)} of Apache Kafka, "

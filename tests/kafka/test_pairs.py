@@ -21,7 +21,7 @@ from harness.target.found import target as target_of
 from harness.target.target import Target
 from targets.kafka import archive
 from targets.kafka.releases import entries
-from targets.kafka_commands.pairs import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
+from targets.kafka_commands.pairs import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of, releases_of
 from tests.faults import NEMESES
 from tests.report.samples import sample_result
 from tests.services import shared
@@ -103,6 +103,13 @@ def test_every_scenario_that_is_named_is_there_and_expects_something_of_every_re
     upgraded = {one.entry.name for one in found if one.scenario.name == UPGRADE and one.theirs is not None}
     assert {"0.10.2.2", "1.1.1", "2.1.1"} == upgraded
     assert not any(one.ours for one in lacking)
+
+
+def test_release_that_an_upgrade_installs_is_needed_too() -> None:
+    read, chosen = read_scenario(scenario_files((UPGRADE,))[UPGRADE]), [entries()["1.1.1"]]
+    needed = releases_of(chosen, pairs_of([read], chosen, BOTH, OPTIONS), BOTH["kafka"])
+    assert ["1.1.1", "2.1.1"] == [release.name for release in needed]
+    assert ["1.1.1"] == [release.name for release in releases_of(chosen, [pair("1.1.1")], BOTH["kafka"])]
 
 
 def test_protocol_that_two_releases_model_is_played_once() -> None:

@@ -14,7 +14,7 @@ def written(node: Node, content: Epochs, given: Given) -> Iterator[str]:
     before, same = node.epochs, 0
     node.epochs, node.wrote, node.changed = content, True, True
     if given.flushes:
-        length = node.files.pop(0) if node.files else None
+        length, node.late = node.files.pop(0) if node.files else None, False
         if length != len(_file(content)):
             yield f"wrote the epochs {text_of(content)}, and flushed {length or 0} bytes of {len(_file(content))}"
     due, node.trims = node.trims, None
@@ -93,9 +93,10 @@ def durable(node: Node) -> None:
 
 def unwritten(node: Node, given: Given) -> Iterator[str]:
     """
-    Yield it if a checkpoint was flushed, and not reported before the event before this one.
+    Yield it if a checkpoint was flushed, and none was reported between the event before this one and this one.
 
-    A step that appends and then moves the log's start writes two, and flushes both before it reports anything.
+    A step that begins a log anew, appends, and then moves the log's start writes two, and flushes both before it
+    reports anything.
     """
     if given.flushes and node.files and node.late:
         yield f"flushed {node.files[0]} bytes of a checkpoint that it did not report"

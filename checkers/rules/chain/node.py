@@ -93,7 +93,7 @@ class Node:
         fresh: the (epoch, start) that its last checkpoint added, until the event that it is for; None if none.
         trims: what its checkpoint must be next, since the start of its log moved; None if nothing is due.
         files: the lengths that were flushed of checkpoints that it has not reported yet.
-        late: whether one of these was due when it last reported a change of its log or its role.
+        late: whether one of these was due when it last reported a change of its log or its role, and none since.
         closed: whether it left the mark of a clean shutdown.
         role, epoch, leader: of its last leader or follower event; "", -1 and -1 before it.
         owes: whether it began to follow, and has not reported a truncation since.

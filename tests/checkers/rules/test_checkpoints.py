@@ -47,3 +47,15 @@ def test_checkpoint_of_a_moved_start_is_reported_after_the_append_of_its_step(re
         said += written(node, ((1, 5),), GIVEN)
     assert not said
     assert reported != bool(list(unwritten(node, GIVEN)))
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_step_that_begins_a_log_anew_reports_two_checkpoints_that_were_flushed_before(reported: bool) -> None:
+    """A follower cuts its whole log, and is sent a batch in the middle of which its leader's log starts."""
+    node = Node("A", end=2, epochs=(), files=[len("0\n1\n0 0\n"), len("0\n1\n0 2\n")])
+    said = [*unwritten(node, GIVEN), *written(node, ((0, 0),), GIVEN), *unwritten(node, GIVEN)]
+    said += moved(node, 2, GIVEN)
+    if reported:
+        said += written(node, ((0, 2),), GIVEN)
+    assert not said
+    assert reported != bool(list(unwritten(node, GIVEN)))
