@@ -119,7 +119,7 @@ def why_not(scenario: Scenario, entry: Entry, spec: RunSpec) -> str:
 
 
 def releases_of(chosen: Sequence[Entry], pairs: Sequence[ReleasePair], kafka: Target) -> list[Release]:
-    """Return the releases that are needed, each once: those chosen, and those that steps of what is played install."""
+    """Return the releases that are needed, each once: those chosen, and those that an upgrade installs."""
     entries = list(chosen)
     for spec in once(one.theirs for one in pairs):
         if spec.scenario is not None:

@@ -21,7 +21,15 @@ from harness.target.found import target as target_of
 from harness.target.target import Target
 from targets.kafka import archive
 from targets.kafka.releases import entries
-from targets.kafka_commands.pairs import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of, releases_of
+from targets.kafka_commands.pairs import (
+    PATTERNS,
+    ReleasePair,
+    archive_classes,
+    compared,
+    once,
+    pairs_of,
+    releases_of,
+)
 from tests.faults import NEMESES
 from tests.report.samples import sample_result
 from tests.services import shared
