@@ -72,7 +72,7 @@ GREETING: Final = """
 class Greeting(MyLog):
     def launch(self, spec, protocol, rules):
         made = super().launch(spec, protocol, rules)
-        return Launch(argv=("/bin/sh", "-c", f"echo hello; exec {' '.join(made.argv)}"), files=made.files)
+        return Launch(argv=("/bin/sh", "-c", 'echo hello; exec "$0" "$@"', *made.argv), files=made.files)
 
 
 TARGET = Greeting()
