@@ -32,6 +32,30 @@ class LateError(BaseException):
     """A call lasted too long. No `except Exception` of what was called hides it."""
 
 
+class _CalmError(BaseException):
+    """What a thread raises in itself."""
+
+
+def _raise_in(thread_id: int, error: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), ctypes.py_object(error))
+
+
+def _calm() -> None:
+    """
+    Take back that all threads are to look for what was raised in them.
+
+    Up to Python 3.12 one flag says so to all of them, and a thread that waits in C may never take what is its own:
+    meanwhile all others look at every step, and on 3.11 a call under sys.setprofile never begins. Whoever takes
+    something lowers the flag; a thread that comes back from C, or has waited to go on, raises it for its own.
+    """
+    try:
+        _raise_in(threading.get_ident(), _CalmError)
+        for _ in range(_STEPS):
+            pass
+    except _CalmError:
+        pass
+
+
 class Calls:
     """The calls of one thread, one at a time; another thread may interrupt the one that is under way."""
 
@@ -71,9 +95,8 @@ class Calls:
         with self._lock:
             if self._busy and number in (0, self._calls):
                 self._fired = True
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    ctypes.c_ulong(self._thread_id), ctypes.py_object(LateError)
-                )
+                _raise_in(self._thread_id, LateError)
+                _calm()
 
     def _end(self) -> None:
         with self._lock:  # after it nothing is set any more

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import Final
 
 import pytest
 
@@ -62,6 +66,41 @@ def test_call_that_waits_is_left_behind_in_a_thread_that_holds_no_process(over: 
     assert threads[0].daemon
     over.set()
     assert ended(threads)
+
+
+def test_call_that_waits_is_ended_where_it_goes_on(over: threading.Event) -> None:
+    outcome = SimpleQueue[BaseException | None]()
+
+    def waits() -> None:
+        try:
+            over.wait()
+            outcome.put(None)
+        except BaseException as error:
+            outcome.put(error)
+            raise
+
+    with pytest.raises(LateError):
+        apart(waits, WITHIN_S)
+    over.set()
+    assert isinstance(outcome.get(timeout=limits.CONDITION_WAIT_S_MAX), LateError)
+
+
+# A profiler, in a program of its own: what does not end there would not end here.
+PROFILED: Final = """
+import sys, threading
+from harness.late import LateError, apart
+try:
+    apart(threading.Event().wait, 0.05)
+except LateError:
+    sys.setprofile(lambda *_: None)
+    print((lambda: "called")())
+"""
+
+
+def test_calls_under_a_profiler_begin_while_a_call_is_left_behind() -> None:
+    """On Python 3.11 they did not, for as long as the thread had not taken what was raised in it."""
+    said = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, text=True, check=True, timeout=60)
+    assert "called\n" == said.stdout
 
 
 def test_loop_that_catches_whatever_is_raised_is_left_behind(over: threading.Event) -> None:
