@@ -35,9 +35,9 @@ from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 from targets.kafka.target import KafkaTarget
-from targets.kafka_family.zookeeper.opening import chroot_of
-from targets.kafka_family.zookeeper.server import ZOOKEEPER
-from targets.kafka_family.zookeeper.sessions import close_session, owner_of
+from targets.zookeeper.chroot import chroot_of
+from targets.zookeeper.server import ZOOKEEPER
+from targets.zookeeper.sessions import close_session, owner_of
 
 BROKERS: Final = "ABC"
 ASK_S_MAX: Final = 10.0

@@ -47,7 +47,7 @@ from benchmarks.prober import Prober
 from harness.ending import Parser, end, whole_number
 from harness.hosts.local import ROOT
 from harness.model import EXIT_CODES
-from targets.kafka_family.zookeeper.server import ask
+from targets.zookeeper.server import ask
 
 BATCHED: Final = "batched"
 SINGLE: Final = "single"

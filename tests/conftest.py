@@ -18,7 +18,7 @@ from harness.java import Java
 from harness.launch import Address
 from harness.suite import runner
 from harness.suite.interrupts import SIGNALS
-from targets.kafka_family.zookeeper import server
+from targets.zookeeper import server
 from tests.needs import ROWS, names_of
 from tests.scenario.fakes import FakeCluster
 from tests.services import zookeeper_on

@@ -6,7 +6,7 @@ from harness.environment.services import start_shared
 from harness.hosts.base import Host
 from harness.launch import Address
 from harness.target.services import Others
-from targets.kafka_family.zookeeper.server import ZOOKEEPER
+from targets.zookeeper.server import ZOOKEEPER
 
 
 def zookeeper_on(host: Host) -> Address:

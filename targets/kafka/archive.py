@@ -28,7 +28,7 @@ from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, SERVER, command_line, server_properties
 from targets.kafka.releases import Entry, Release
 from targets.kafka_family.clients import probe
-from targets.kafka_family.zookeeper.server import ZOOKEEPER
+from targets.zookeeper.server import ZOOKEEPER
 
 FOLDER: Final = "archives"
 # A start and a stop on a busy machine, with the archive written in between.

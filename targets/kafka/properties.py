@@ -14,7 +14,7 @@ from harness.model import UsageError
 from harness.target.settings import MessageFormat, Settings
 from harness.target.target import NodeSpec
 from targets.kafka.releases import FORMAT, Entry, version
-from targets.kafka_family.zookeeper.opening import connection_of
+from targets.zookeeper.chroot import connection_of
 
 SERVER: Final = "server.properties"
 LOG4J: Final = "log4j.properties"

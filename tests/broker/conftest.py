@@ -18,7 +18,7 @@ from harness.target.wire import METADATA, Between, Word
 from targets.broker.coordination.client import Coordination
 from targets.broker.core.events import Event, ZkAnswered, ZkSession
 from targets.broker_target.target import TARGET
-from targets.kafka_family.zookeeper.sessions import close_session
+from targets.zookeeper.sessions import close_session
 
 NODE = "A"
 # Longer than any test, so that a session ends only if the test ends it.

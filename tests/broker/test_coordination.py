@@ -25,7 +25,7 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkSet,
 )
-from targets.kafka_family.zookeeper.sessions import owner_of
+from targets.zookeeper.sessions import owner_of
 from tests.broker.conftest import Connected
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from targets.broker.core.zookeeper import (
     ZkNames,
     ZkNode,
 )
-from targets.kafka_family.zookeeper.sessions import owner_of
+from targets.zookeeper.sessions import owner_of
 from tests.broker.conftest import NODE, Connected
 
 pytestmark = pytest.mark.slow

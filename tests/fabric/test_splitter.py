@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.fabric.limits import FRAME_BYTES_MAX, HEAD_BYTES, WHOLE_BYTES_MAX
 from harness.fabric.splitter import Part, Splitter
-from targets.kafka_family.wire.frames import frame_size, is_whole
+from harness.target.length_prefix import frame_size, is_whole
 from tests.targets.kafka_family.wire.wire import frame
 
 

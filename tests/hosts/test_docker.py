@@ -21,7 +21,7 @@ from harness.cluster.disk_error import DiskError
 from harness.hosts.docker import LABEL, DockerHost
 from harness.launch import Address, Launch, Runtime
 from harness.model import PreconditionError, UsageError
-from targets.kafka_family.zookeeper import server
+from targets.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
 from tests.hosts.test_reap import left_of, run_and_kill, tier
 from tests.kept import keep

@@ -14,7 +14,7 @@ from harness.cleanup.process import identity_of, is_stopped, until
 from harness.hosts import site
 from harness.launch import Launch
 from harness.model import PreconditionError, UsageError
-from targets.kafka_family.zookeeper import server
+from targets.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
 from tests.needs import needs
 from tests.services import zookeeper_on

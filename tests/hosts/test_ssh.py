@@ -17,7 +17,7 @@ from harness.cleanup.process import until
 from harness.launch import Launch
 from harness.model import PreconditionError, UsageError
 from harness.packets import Packets
-from targets.kafka_family.zookeeper import server
+from targets.zookeeper import server
 from tests.hosts.conftest import MakeSsh, launched, node, start_ready
 from tests.hosts.sshds import Sshd, is_clean, rules
 from tests.needs import needs

@@ -26,7 +26,7 @@ from harness.scenario.text import text_of
 from harness.suite.judged import judge_run
 from harness.target.wire import METADATA
 from targets.broker_target.target import TARGET
-from targets.kafka_family.zookeeper.server import is_ready
+from targets.zookeeper.server import is_ready
 from tests.faults import NEMESES
 from tests.hosts.sshds import made_on
 from tests.kept import exhaustive, keep

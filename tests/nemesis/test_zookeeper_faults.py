@@ -18,8 +18,8 @@ from harness.launch import Address
 from harness.model import PreconditionError, Verdict
 from harness.scenario.file import PARTITION, TOPIC
 from targets.broker_target import layout
-from targets.kafka_family.zookeeper.server import ZOOKEEPER
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
+from targets.zookeeper.server import ZOOKEEPER
 from tests.clusters import run_of, running
 from tests.faults import NEMESES
 from tests.hosts.sshds import made_on

@@ -1,9 +1,8 @@
 """
-Frames of Kafka's and ZooKeeper's wire protocols: lengths, headers, and api names.
+Frames of Kafka's wire protocol: headers, and api names; harness/target/length_prefix.py has their lengths.
 
 Nothing here does IO. Readers are `(buffer, offset) -> (value, size)`, where size is the number of bytes read.
-They raise Unreadable and never read past the buffer. A frame is a 4-byte length (big-endian, signed) and that
-many bytes. ZooKeeper's packets have the same form, with other bodies.
+They raise Unreadable and never read past the buffer.
 """
 
 from __future__ import annotations
@@ -12,16 +11,10 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from harness.target.wire import NotFramedError, Word
+from harness.target.wire import Word
 
-LENGTH: Final = struct.Struct(">i")
 REQUEST_HEAD: Final = struct.Struct(">hhih")
 ANSWER_HEAD: Final = struct.Struct(">i")
-
-# A larger length is no frame (Kafka's socket.request.max.bytes is 100 MiB), but TLS, a four-letter word, or noise.
-LENGTH_MAX: Final = 128 * 1024 * 1024 - LENGTH.size
-# Requests that wait for an answer on one connection; beyond it the oldest is forgotten.
-PENDING_REQUESTS_MAX: Final = 10_000
 
 FETCH: Final = 1
 LEADER_AND_ISR: Final = 4
@@ -125,27 +118,6 @@ class RequestHeader:
 def api_word(api_key: int) -> str:
     """Return the general word for an api; else its name, `api-<key>` if the table lacks it."""
     return WORDS.get(api_key) or API_NAMES.get(api_key) or f"api-{api_key}"
-
-
-def frame_size(buffer: bytes, offset: int) -> int:
-    """
-    Return the size of the frame at the offset, its length included; 0 if the length is not all there.
-
-    Raises:
-        NotFramedError: No frame has this length.
-    """
-    if len(buffer) - offset < LENGTH.size:
-        return 0
-    (length,) = LENGTH.unpack_from(buffer, offset)
-    if not 0 <= length <= LENGTH_MAX:
-        raise NotFramedError(f"frame length {length}; expected a frame: the connection passes unread")
-    return LENGTH.size + int(length)
-
-
-def is_whole(frame: bytes) -> bool:
-    """Return True if a HEAD piece holds its whole frame."""
-    (length,) = LENGTH.unpack_from(frame)
-    return bool(length == len(frame) - LENGTH.size)
 
 
 def request_header(buffer: bytes, offset: int) -> tuple[RequestHeader, int]:

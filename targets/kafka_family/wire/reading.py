@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.events import Event
+from harness.target.length_prefix import LENGTH, PENDING_REQUESTS_MAX, frame_size, is_whole
 from harness.target.wire import UNKNOWN, Direction, Link, Message, Seen
 from targets.kafka_family.wire import noted
 from targets.kafka_family.wire.bodies import FetchBody, epoch_answers, epoch_questions, fetch_body
@@ -24,15 +25,11 @@ from targets.kafka_family.wire.commands import Command, leader_and_isr, leader_a
 from targets.kafka_family.wire.frames import (
     FETCH,
     LEADER_AND_ISR,
-    LENGTH,
     OFFSET_FOR_LEADER_EPOCH,
-    PENDING_REQUESTS_MAX,
     RequestHeader,
     Unreadable,
     answer_correlation,
     api_word,
-    frame_size,
-    is_whole,
     request_header,
 )
 from targets.kafka_family.wire.noted import Places

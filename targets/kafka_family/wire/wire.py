@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+from harness.target.length_prefix import UnreadFrames
 from harness.target.wire import Between, Hearing, Link, LinkKind, Reading, Sender, Stands, Word
 from targets.kafka_family.wire.frames import API_NAMES, MESSAGES, WORDS
-from targets.kafka_family.wire.packets import ClientReading, ZooKeeperReading
 from targets.kafka_family.wire.reading import KafkaReading
+from targets.zookeeper.packets import ZooKeeperReading
 
 LINKS: Final[Sequence[LinkKind]] = (
     LinkKind(name="inter-broker listener", between=Between.NODES, sender=Sender.FRAMES),
@@ -70,4 +71,4 @@ class _Hearing:
             case Between.METADATA:
                 return ZooKeeperReading(link)
             case Between.CLIENTS:
-                return ClientReading(link)
+                return UnreadFrames(link)

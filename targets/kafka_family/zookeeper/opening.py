@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.target.metadata import Metadata, TargetRun
-from harness.target.target import NodeSpec
 from targets.kafka_family.zookeeper.layout import Layout
 
 if TYPE_CHECKING:
@@ -26,13 +24,3 @@ def operator_of(metadata: Metadata) -> RealZooKeeperView:
 
     assert isinstance(metadata, RealZooKeeperView), "these metadata are a view of ZooKeeper"
     return metadata
-
-
-def connection_of(spec: NodeSpec) -> str:
-    """Return what a node connects to: its links to all servers, and the path of its run."""
-    return f"{','.join(map(str, spec.services))}{chroot_of(spec.folder)}"
-
-
-def chroot_of(folder: Path) -> str:
-    """Return the path in ZooKeeper below which a run with this folder has its cluster."""
-    return f"/{folder.parent.name}-{folder.name}"

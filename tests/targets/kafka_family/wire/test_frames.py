@@ -7,16 +7,15 @@ import struct
 import pytest
 from kio.schema.request_header.v1.header import RequestHeader as KioHeader
 
+from harness.target.length_prefix import LENGTH_MAX, frame_size
 from harness.target.wire import NotFramedError
 from targets.kafka_family.wire.frames import (
     API_NAMES,
-    LENGTH_MAX,
     MESSAGES,
     RequestHeader,
     Unreadable,
     answer_correlation,
     api_word,
-    frame_size,
     request_header,
 )
 from tests.targets.kafka_family.wire.wire import encoded, fetch, frame, request

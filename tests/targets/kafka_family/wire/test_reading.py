@@ -12,8 +12,8 @@ from harness.fabric.core.rules import Pattern
 from harness.fabric.limits import WHOLE_BYTES_MAX
 from harness.target.wire import UNKNOWN, Direction, Message, Seen
 from targets.kafka_family.wire.frames import FETCH
-from targets.kafka_family.wire.packets import ZooKeeperReading
 from targets.kafka_family.wire.reading import KafkaReading, client_source
+from targets.zookeeper.packets import ZooKeeperReading
 from tests.events.as_recorded import as_recorded
 from tests.targets.kafka_family.wire import wire
 from tests.targets.kafka_family.wire.wire import TOPIC_ID

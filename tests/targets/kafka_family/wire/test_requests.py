@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from kio.serial import entity_reader
 
+from harness.target.length_prefix import LENGTH
 from harness.workload.plan import Place
 from targets.kafka_family.clients.batches import write_batch
 from targets.kafka_family.wire import requests
-from targets.kafka_family.wire.frames import API_NAMES, LENGTH, Unreadable, request_header
+from targets.kafka_family.wire.frames import API_NAMES, Unreadable, request_header
 from targets.kafka_family.wire.requests import Question
 from tests.targets.kafka_family.wire.recorded import BETWEEN_BROKERS, EXCHANGES, Exchange, exchange
 

@@ -13,7 +13,7 @@ from harness import limits
 from harness.hosts.local import LocalHost
 from harness.launch import Address
 from harness.model import PreconditionError
-from targets.kafka_family.zookeeper.sessions import close_session, owner_of, owners_in, password_of
+from targets.zookeeper.sessions import close_session, owner_of, owners_in, password_of
 from tests.services import zookeeper_on
 
 DUMP = """SessionTracker dump:
@@ -133,7 +133,7 @@ def test_wrong_password_did_not_bite(
     address: Address, victim: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     victim.create("/guarded", b"", ephemeral=True)
-    monkeypatch.setattr("targets.kafka_family.zookeeper.sessions.password_of", lambda _session_id: b"x" * 16)
+    monkeypatch.setattr("targets.zookeeper.sessions.password_of", lambda _session_id: b"x" * 16)
     owner = owner_of(address, "/chroot/guarded")
     assert owner is not None
     with pytest.raises(PreconditionError, match="does not know it"):

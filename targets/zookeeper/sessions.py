@@ -21,7 +21,7 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.launch import Address
 from harness.model import PreconditionError
-from targets.kafka_family.zookeeper.server import ask
+from targets.zookeeper.server import ask
 
 SUPER_SECRET: Final = 0xB3415C00
 PASSWORD_BYTES: Final = 16

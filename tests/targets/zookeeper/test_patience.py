@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kazoo.handlers.threading import SequentialThreadingHandler
 
-from targets.kafka_family.zookeeper.patience import WAIT_S_MAX, impatient
+from targets.zookeeper.patience import WAIT_S_MAX, impatient
 
 LONG_S = 10.0
 

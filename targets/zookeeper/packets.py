@@ -1,5 +1,5 @@
 """
-The packets between a broker and ZooKeeper, and the frames between clients and a broker: both are split, not read.
+The packets between a node and ZooKeeper: they are split, and told apart as far as rules of links need it.
 
 Nothing here does IO.
 """
@@ -11,8 +11,8 @@ from collections import deque
 from dataclasses import replace
 from typing import Final
 
-from harness.target.wire import UNKNOWN, Direction, Link, Message, Seen, Word
-from targets.kafka_family.wire.frames import LENGTH, PENDING_REQUESTS_MAX, frame_size
+from harness.target.length_prefix import LENGTH, PENDING_REQUESTS_MAX, frame_size
+from harness.target.wire import Direction, Link, Message, Seen, Word
 
 # The head of ZooKeeper's requests, and the type of a multi.
 _HEAD: Final = struct.Struct(">ii")
@@ -21,7 +21,7 @@ _MULTI: Final = 14
 
 class ZooKeeperReading:
     """
-    The packets of a broker's link to ZooKeeper, which differ by direction, and by being multis or not.
+    The packets of a node's link to ZooKeeper, which differ by direction, and by being multis or not.
 
     Source:  zookeeper.jute: a request begins with xid and type, its answer with xid; the first of each direction,
              which begin a session, have neither.
@@ -37,7 +37,7 @@ class ZooKeeperReading:
         self._multis: deque[int] = deque(maxlen=PENDING_REQUESTS_MAX)
 
     def size(self, buffer: bytes, offset: int, direction: Direction) -> int:
-        """Packets have Kafka's form."""
+        """Return the length of a packet."""
         del direction
         return frame_size(buffer, offset)
 
@@ -67,27 +67,6 @@ class ZooKeeperReading:
             return False
         self._multis.remove(xid)
         return True
-
-
-class ClientReading:
-    """The frames between clients and a broker, which no rule tells apart but by their direction."""
-
-    def __init__(self, link: Link) -> None:
-        self._messages = {direction: _of(link, UNKNOWN, direction) for direction in Direction}
-
-    def size(self, buffer: bytes, offset: int, direction: Direction) -> int:
-        """Return Kafka's length."""
-        del direction
-        return frame_size(buffer, offset)
-
-    def read(self, frame: bytes, direction: Direction) -> Message:
-        """Return a request or an answer, without reading it."""
-        del frame
-        return self._messages[direction]
-
-    def sent_again(self, correlation: int) -> None:
-        """Raise AssertionError: a copy of a client's request would be another request."""
-        raise AssertionError(f"request {correlation} was sent again; expected no client's request to be doubled")
 
 
 def _of(link: Link, api: str, direction: Direction) -> Message:

@@ -14,7 +14,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.cluster.metadata_fault import services_of
 from harness.effect import Band, Effect
-from targets.kafka_family.zookeeper.server import ZOOKEEPER
+from targets.zookeeper.server import ZOOKEEPER
 
 
 def inject(cluster: Cluster, name: str) -> str:
