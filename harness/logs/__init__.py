@@ -7,4 +7,10 @@ Replicas' logs, whichever system wrote them: what a log is as data, and where re
     lineage     several ReplicaLogs -> where they disagree          graph   how their histories fork
     soundness   one ReplicaLog -> disorder, holes, epochs beside the log that contradict it
     compare     several logs while they are read -> all of these findings          lawful  whether they are allowed
+
+For readers of logs that are kept in segments:
+
+    source      the bytes of a file, piece by piece         files       which there are, and whether they change
+    walking     the sound batches of a segment              segments    the segments of a log, in order -> findings
+    checkpoint  a text file with a version and entries      flips       which byte of these files rots
 """

@@ -20,14 +20,15 @@ Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import crc32c
 
 from harness import limits
-from targets.kafka_family.logs.source import BytesSource, Source
+from harness.logs.source import BytesSource, Source
+from harness.logs.walking import Stop, walked
 
 # base offset, length, leader epoch, magic, crc, attributes, last offset delta, base and max timestamp,
 # producer id, producer epoch, base sequence, record count
@@ -37,8 +38,6 @@ LENGTH_END: Final = 12
 CRC_FROM: Final = 21
 BATCH_LENGTH_MIN: Final = HEADER.size - LENGTH_END
 
-# How many damaged batches in a row the walk looks beyond.
-_DAMAGED_MAX: Final = 16
 _MAGIC_AT: Final = 16
 _CODEC_MASK: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
@@ -97,25 +96,6 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """
-    Why no sound batch begins at a position that is not the end of the bytes.
-
-    Attributes:
-        short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
-        damaged: The (first offset, end, bytes) that the header of a whole batch claims whose checksum differs;
-            None for anything else.
-        goes_on: The walk goes on behind a damaged batch.
-    """
-
-    position: int
-    text: str
-    short: bool
-    damaged: tuple[int, int, int] | None = None
-    goes_on: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
     """
     The result of a walk: sound batches in file order, and why it stopped.
@@ -152,51 +132,12 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
         next_offset: The least base offset that the first batch may have: the segment's own, or the end of the
             batch before it.
     """
-    return Walk.of(headers(BytesSource(data), header_at, next_offset), len(data))
+    return Walk.of(headers(BytesSource(data), next_offset), len(data))
 
 
-def headers(
-    source: Source, read: Callable[[Source, int, int], Header | Stop], next_offset: int
-) -> Iterator[Header | Stop]:
-    """
-    Yield what `read` finds at each position, up to the end or to the first position without a sound batch.
-
-    A damaged batch that says where the next one begins is one Stop, and the walk goes on behind it.
-    """
-    position = 0
-    while position < source.size:
-        found = read(source, position, next_offset)
-        if isinstance(found, Stop):
-            if found.damaged is None or not _goes_on(source, read, found, next_offset):
-                yield found
-                return
-            yield replace(found, goes_on=True)
-            _, next_offset, size = found.damaged
-            position += size
-            continue
-        yield found
-        # Each batch must begin at or after the furthest end before it, also after a batch that goes back.
-        next_offset = max(next_offset, found.last_offset + 1)
-        position += found.size
-
-
-def _goes_on(
-    source: Source, read: Callable[[Source, int, int], Header | Stop], stop: Stop, next_offset: int
-) -> bool:
-    """Return True if sound batches follow damaged ones where these say, or if the file ends there."""
-    for _ in range(_DAMAGED_MAX):
-        if stop.damaged is None or not next_offset <= stop.damaged[0] < stop.damaged[1]:
-            return False
-        base, next_end, size = stop.damaged
-        if stop.position + size == source.size:
-            return base == next_offset
-        after = read(source, stop.position + size, next_end)
-        if isinstance(after, Header):
-            return after.base_offset == next_end
-        if after.damaged is None or after.damaged[0] != next_end:
-            return False
-        stop, next_offset = after, next_end
-    return False
+def headers(source: Source, next_offset: int) -> Iterator[Header | Stop]:
+    """Yield the sound batches in file order, and a Stop where there is none; raises OSError as the source does."""
+    return walked(source, header_at, next_offset)
 
 
 def header_at(source: Source, position: int, next_offset: int) -> Header | Stop:

@@ -8,16 +8,16 @@ and its scan reports why.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from harness import limits
 from harness.beneath import Folder
+from harness.logs.checkpoint import Remembered, remembered
 from harness.logs.names import shown
 from harness.model import UsageError
 from targets.kafka_family.logs import checkpoint
-from targets.kafka_family.logs.checkpoint import CheckpointError
 from targets.kafka_family.logs.files import SEGMENT_NAME
 
 # `-delete`, `-future` and `-stray` directories do not end in a number, so they do not match. Neither does a number
@@ -26,15 +26,11 @@ _PARTITION_NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>0|[1-9][0-9]*)
 _PARTITION_FILES: Final = (checkpoint.LEADER_EPOCHS, checkpoint.TOPIC_ID)
 _DATA_FILES: Final = (checkpoint.HIGH_WATERMARKS, "meta.properties")
 
-_Identity = tuple[int, int, int]
-_Offsets = Mapping[tuple[str, int], int]
-CheckpointsRead = dict[str, tuple[_Identity | None, _Offsets | CheckpointError | OSError]]
-
 
 class DataFolder:
     """An open data directory; a checkpoint is read again only when its file has changed."""
 
-    def __init__(self, folder: Folder, read: CheckpointsRead | None = None) -> None:
+    def __init__(self, folder: Folder, read: Remembered | None = None) -> None:
         """
         Use the folder, which the caller closes.
 
@@ -42,7 +38,7 @@ class DataFolder:
             read: The checkpoints of this folder that were read before, to which it adds.
         """
         self.folder = folder
-        self._read: CheckpointsRead = {} if read is None else read
+        self._read: Remembered = {} if read is None else read
 
     def partitions(self) -> list[str] | None:
         """
@@ -62,26 +58,8 @@ class DataFolder:
             CheckpointError: The file does not have Kafka's format.
             OSError: The file cannot be read.
         """
-        identity = self._identity(name)
-        if name not in self._read or self._read[name][0] != identity:
-            self._read[name] = identity, self._offsets(name)
-        found = self._read[name][1]
-        if isinstance(found, Exception):
-            raise found
-        return found.get((topic, partition))
-
-    def _identity(self, name: str) -> _Identity | None:
-        try:
-            stat = self.folder.lstat(name)
-        except OSError:
-            return None
-        return stat.st_ino, stat.st_mtime_ns, stat.st_size
-
-    def _offsets(self, name: str) -> _Offsets | CheckpointError | OSError:
-        try:
-            return checkpoint.read_offsets(self.folder, name)
-        except (CheckpointError, OSError) as error:
-            return error
+        read = partial(checkpoint.read_offsets, self.folder, name)
+        return remembered(self.folder, name, read, self._read).get((topic, partition))
 
 
 def parse(name: str, directory: Path) -> tuple[str, int]:

@@ -16,7 +16,6 @@ Source:  Apache Kafka, storage/.../LogLoader.java, LocalLog.replaceSegments; KAF
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import re
@@ -25,12 +24,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness import limits
-from harness.beneath import Folder, RefusedError
+from harness.beneath import Folder
+from harness.logs.files import seen_in
 
 LOCK: Final = ".lock"
-SEGMENT_NAME: Final = re.compile(r"(?P<offset>[0-9]{20})\.log")
-_ANY_NAME: Final = re.compile(r"(?P<offset>[0-9]{20})\.log(?P<suffix>|\.swap|\.cleaned)")
+SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")
+_ANY_NAME: Final = re.compile(SEGMENT_NAME.pattern + r"(|\.swap|\.cleaned)")
 # struct flock of 64-bit Linux: type, whence, start, length, pid.
 _FLOCK: Final = "@hhqqi4x"
 
@@ -64,21 +63,12 @@ def list_log(folder: Folder) -> Listing:
         OSError: The directory cannot be listed, or has more than FOLDER_NAMES_MAX such files.
     """
     found: dict[str, dict[int, str]] = {"": {}, ".swap": {}, ".cleaned": {}}
-    seen: dict[str, tuple[int, int]] = {}
-    for entry in folder.entries():
-        match = _ANY_NAME.fullmatch(entry.name)
-        if match is None:
-            continue
-        if len(seen) + len(found[".cleaned"]) >= limits.FOLDER_NAMES_MAX:
-            text = f"more than {limits.FOLDER_NAMES_MAX} segments, the limit of this reader"
-            raise RefusedError(errno.EOVERFLOW, text)
-        try:
-            stat = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            continue
-        found[match["suffix"]][int(match["offset"])] = entry.name
-        if match["suffix"] != ".cleaned":
-            seen[entry.name] = (stat.st_ino, stat.st_size)
+    seen = seen_in(folder, _ANY_NAME)
+    for name in list(seen):
+        offset, _, suffix = name.partition(".log")
+        found[suffix][int(offset)] = name
+        if suffix == ".cleaned":
+            del seen[name]
     cleaned_from = min(found[".cleaned"], default=None)
     swaps = {first: name for first, name in found[".swap"].items() if cleaned_from is None or first < cleaned_from}
     return Listing(
@@ -87,24 +77,6 @@ def list_log(folder: Folder) -> Listing:
         cleaned_from=cleaned_from,
         seen=seen,
     )
-
-
-def is_disturbed(before: Listing, after: Listing) -> bool:
-    """
-    Return True if a log read between the two listings may mix two states: files vanished, were replaced or shrank.
-
-    Files that vanish at the log's beginning do not count: that is retention.
-    """
-    first = min(after.seen, default="")
-    return any(
-        name >= first if name not in after.seen else after.seen[name][0] != inode or after.seen[name][1] < size
-        for name, (inode, size) in before.seen.items()
-    )
-
-
-def has_grown(before: Listing, after: Listing) -> bool:
-    """Return True if a file of the log changed, came or vanished between the two listings."""
-    return before.seen != after.seen
 
 
 def is_locked(data: Folder) -> bool:

@@ -6,12 +6,10 @@ Records are not read. What the newest segment does not show for certain, only a 
 
 from __future__ import annotations
 
-import os
-
 from harness.beneath import Folder
-from targets.kafka_family.logs.batch import Stop, header_at, headers
+from harness.logs.segments import Pieces, end_of_newest
+from targets.kafka_family.logs.batch import headers
 from targets.kafka_family.logs.files import list_log
-from targets.kafka_family.logs.source import FileSource
 
 
 def quick_end(folder: Folder) -> int | None:
@@ -27,14 +25,4 @@ def quick_end(folder: Folder) -> int | None:
     listing = list_log(folder)
     if not listing.segments or listing.swaps or listing.cleaned_from is not None:
         return None
-    end, name = max(listing.segments.items())
-    handle = folder.open(name, os.O_RDONLY)
-    try:
-        for found in headers(FileSource(handle), header_at, end):
-            if not isinstance(found, Stop):
-                end = max(end, found.last_offset + 1)
-            elif not found.short:
-                return None
-    finally:
-        os.close(handle)
-    return end
+    return end_of_newest(Pieces(name=folder.path.name, folder=folder, segments=listing.segments, walk=headers))

@@ -18,11 +18,12 @@ from typing import Final
 
 from harness import limits
 from harness.logs.record import NO_TIMESTAMP, Record
+from harness.logs.source import BytesSource, Source
+from harness.logs.walking import Stop, walked
 from targets.kafka_family.logs import batch, records
-from targets.kafka_family.logs.batch import Header, Stop, Walk
+from targets.kafka_family.logs.batch import Header, Walk
 from targets.kafka_family.logs.codec import CodecError, decompress, fix_lz4_checksum
 from targets.kafka_family.logs.records import RecordError
-from targets.kafka_family.logs.source import BytesSource, Source
 
 OLD_MAGICS: Final = frozenset({0, 1})
 NO_EPOCH: Final = -1
@@ -44,17 +45,17 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
 
     A message's header has leader epoch -1, and its `payload` is the message's bytes from the checksum on.
     """
-    return Walk.of(headers(BytesSource(data), next_offset=next_offset), len(data))
+    return Walk.of(headers(BytesSource(data), next_offset), len(data))
 
 
-def headers(source: Source, *, next_offset: int = 0) -> Iterator[Header | Stop]:
+def headers(source: Source, next_offset: int = 0) -> Iterator[Header | Stop]:
     """
     Yield the sound batches and old messages in file order, and a Stop at a position that has neither.
 
     Raises:
         OSError: The source cannot be read.
     """
-    return batch.headers(source, _header_at, next_offset)
+    return walked(source, _header_at, next_offset)
 
 
 def records_of(header: Header) -> tuple[Record, ...]:

@@ -8,11 +8,13 @@ from weakref import WeakKeyDictionary
 
 from harness.beneath import Folder, RefusedError
 from harness.bit_rot import Flip, Where
+from harness.logs.checkpoint import Remembered
+from harness.logs.flips import flip_of_count
 from harness.logs.stream import Reading
 from harness.target.logs import NodeFiles
 from targets.kafka_family.logs.checkpoint import HIGH_WATERMARKS
-from targets.kafka_family.logs.data import CheckpointsRead, DataFolder, is_partition, parse
-from targets.kafka_family.logs.flipping import chosen, count_of
+from targets.kafka_family.logs.data import DataFolder, is_partition, parse
+from targets.kafka_family.logs.flipping import chosen
 from targets.kafka_family.logs.log_end import quick_end
 from targets.kafka_family.logs.scan import Scan
 
@@ -24,7 +26,7 @@ class KafkaLogs:
 
     def __init__(self) -> None:
         # A data directory's checkpoints are read once for all of its partitions, while its folder is used.
-        self._read: WeakKeyDictionary[Folder, CheckpointsRead] = WeakKeyDictionary()
+        self._read: WeakKeyDictionary[Folder, Remembered] = WeakKeyDictionary()
 
     def partitions(self, node: NodeFiles) -> Iterator[tuple[str, int]]:
         """Yield the replicas by their folders' names."""
@@ -55,7 +57,7 @@ class KafkaLogs:
         with _partition(node, topic, partition) as folder:
             found = None if folder is None else chosen(folder, where)
             if found is None and folder is not None and where is Where.CHECKPOINT:
-                found = count_of(node.folder, HIGH_WATERMARKS)
+                found = flip_of_count(node.folder, HIGH_WATERMARKS)
         return found
 
     def newest_segment(self, node: NodeFiles, topic: str, partition: int) -> Sequence[str]:

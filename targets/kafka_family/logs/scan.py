@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.beneath import Folder
+from harness.logs.checkpoint import CheckpointError
 from harness.logs.replica import BatchSeen, ReplicaLog
-from harness.logs.stream import SETTLE_S_MAX
+from harness.logs.segments import Findings
 from targets.kafka_family.logs import checkpoint
-from targets.kafka_family.logs.checkpoint import CheckpointError
 from targets.kafka_family.logs.data import DataFolder, parse
-from targets.kafka_family.logs.files import NO_FILES, has_grown, is_disturbed, is_locked, list_log
-from targets.kafka_family.logs.reading import Findings, read_segments
+from targets.kafka_family.logs.files import NO_FILES, is_locked, list_log
+from targets.kafka_family.logs.reading import read_segments
 
 
 class Scan:
@@ -103,11 +103,7 @@ class Scan:
             after = list_log(folder)
         except OSError:
             after = self._before
-        if self.found.gone or self._has_moved(folder) or is_disturbed(self._before, after):
-            return f"its files kept changing for {SETTLE_S_MAX:g} s while they were read"
-        if self.found.torn and (self.found.locked or has_grown(self._before, after)):
-            return f"a broker is writing to it, and did not finish its last write within {SETTLE_S_MAX:g} s"
-        return ""
+        return self.found.unsettled(self._before.seen, after.seen, moved=self._has_moved(folder))
 
     def _has_moved(self, folder: Folder) -> bool:
         """Return True if the epochs or the cleaner's offset are no longer those that the log was read with."""

@@ -12,10 +12,12 @@ import pytest
 
 from harness.beneath import Folder
 from harness.cli.main import main
+from harness.logs import source
+from harness.logs.checkpoint import CheckpointError
+from harness.logs.source import FileSource
 from harness.model import EXIT_CODES
 from targets.kafka_family.logs import checkpoint
-from targets.kafka_family.logs.checkpoint import CheckpointError, read_epochs, read_offsets, read_topic_id
-from targets.kafka_family.logs.source import FileSource
+from targets.kafka_family.logs.checkpoint import read_epochs, read_offsets, read_topic_id
 from tests.kafka_release import DATA
 from tests.targets.kafka_family.logs.build import batch, partition
 from tests.targets.kafka_family.logs.scans import scan_partition
@@ -144,12 +146,15 @@ def test_read_error_of_a_checkpoint_is_a_problem_of_its_replica_and_leaves_no_fi
     class Broken(FileSource):
         def __init__(self, handle: int) -> None:
             super().__init__(handle)
+            self.broken = "checkpoint" in os.path.basename(_path_of(handle))
             asked.append(handle)
 
         def at(self, position: int, count: int) -> bytes:
-            raise OSError(errno.EIO, "Input/output error")
+            if self.broken:
+                raise OSError(errno.EIO, "Input/output error")
+            return super().at(position, count)
 
-    monkeypatch.setattr(checkpoint, "FileSource", Broken)
+    monkeypatch.setattr(source, "FileSource", Broken)
     log = scan_partition(directory)
     names = ("replication-offset-checkpoint", "leader-epoch-checkpoint")
     assert tuple(f"{name}: Input/output error" for name in names) == log.problems

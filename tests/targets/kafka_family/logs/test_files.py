@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.beneath import Folder
+from harness.logs.files import is_disturbed
 from targets.kafka_family.logs import files
-from targets.kafka_family.logs.files import Listing, has_grown, is_disturbed
+from targets.kafka_family.logs.files import Listing
 from tests.holders import another_has
 
 
@@ -59,22 +60,21 @@ def test_list_log_leaves_out_a_swap_when_a_split_was_not_finished(
 def test_log_is_not_disturbed_when_it_grows_rolls_or_loses_its_beginning(tmp_path: Path) -> None:
     before = listed(tmp_path, s0=5, s3=5)
     for after in (listed(tmp_path, s0=5, s3=9), listed(tmp_path, s0=5, s3=9, s6=1), listed(tmp_path, s3=9, s6=1)):
-        assert not is_disturbed(before, after)
-        assert has_grown(before, after)
-    assert not has_grown(before, before)
+        assert not is_disturbed(before.seen, after.seen)
+        assert before.seen != after.seen
 
 
 @pytest.mark.parametrize("after", [{"s0": 5}, {"s0": 5, "s3": 4}, {"s0": 4, "s3": 5}, {"s0": 5, "s6": 5}])
 def test_log_is_disturbed_when_its_end_goes_or_a_segment_shrinks(tmp_path: Path, after: dict[str, int]) -> None:
     before = listed(tmp_path, s0=5, s3=5)
-    assert is_disturbed(before, listed(tmp_path, **after))
+    assert is_disturbed(before.seen, listed(tmp_path, **after).seen)
 
 
 def test_log_is_disturbed_when_a_segment_was_replaced(tmp_path: Path) -> None:
     before = listed(tmp_path, s0=5, s3=5)
     (tmp_path / "other").write_bytes(bytes(5))
     (tmp_path / "other").replace(tmp_path / name(0))
-    assert is_disturbed(before, list_log(tmp_path))
+    assert is_disturbed(before.seen, list_log(tmp_path).seen)
 
 
 def test_directory_is_locked_only_while_another_process_holds_it(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 from harness.beneath import Folder, RefusedError
 from harness.bit_rot import Flip, Where
 from harness.hosts.trees import exchange
-from targets.kafka_family.logs.flipping import chosen, count_of
+from harness.logs.flips import flip_of_count
+from targets.kafka_family.logs.flipping import chosen
 from tests.targets.kafka_family.logs.build import batch, partition
 from tests.targets.kafka_family.logs.scans import scan_partition
 
@@ -79,7 +80,7 @@ def test_flip_of_a_checkpoint_makes_a_letter_of_a_digit(directory: Path) -> None
 def test_checkpoint_without_entries_or_without_a_file_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("0\n0\n", encoding="utf-8")
     with Folder.at(tmp_path) as folder:
-        assert (None, None) == (count_of(folder, "empty"), count_of(folder, "missing"))
+        assert (None, None) == (flip_of_count(folder, "empty"), flip_of_count(folder, "missing"))
     assert "0\n0\n" == (tmp_path / "empty").read_text(encoding="utf-8")
 
 

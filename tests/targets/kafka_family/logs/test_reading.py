@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.logs import stream
+from harness.logs import segments, stream
 from harness.logs.lineage import differences, holes, lineage
 from harness.logs.replica import ReplicaLog
 from harness.logs.soundness import notes
@@ -180,7 +180,7 @@ def test_log_is_listed_again_when_a_segment_goes_before_it_is_read(
 
 def test_log_that_never_stands_still_is_told_as_such(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "SETTLE_S_MAX", 0.0)
-    monkeypatch.setattr(scan, "is_disturbed", lambda before, after: True)
+    monkeypatch.setattr(segments, "is_disturbed", lambda before, after: True)
     assert "its files kept changing" in scan_partition(directory).problems[0]
 
 

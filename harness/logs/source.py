@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from harness import limits
+from harness.beneath import Folder
 
 
 class Source(Protocol):
@@ -97,3 +100,18 @@ class FileSource:
             position += len(piece)
             count -= len(piece)
         return b"".join(pieces)
+
+
+@contextmanager
+def opened(folder: Folder, name: str) -> Iterator[FileSource]:
+    """
+    Open a file for a time.
+
+    Raises:
+        OSError: It is missing or no regular file, or cannot be read.
+    """
+    handle = folder.open(name)
+    try:
+        yield FileSource(handle)
+    finally:
+        os.close(handle)
