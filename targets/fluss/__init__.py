@@ -1,0 +1,1 @@
+"""Apache Fluss as a target: tables whose buckets are replicated logs."""
