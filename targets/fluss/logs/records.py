@@ -6,6 +6,9 @@ through is read as such. Of any other (more columns, another type, rows that are
 has the value `batch HEX #i`, where HEX digests the bytes that the checksum covers: so replicas are still compared
 by what they hold.
 
+A tablet server appends a batch without records where a writer's batch changed nothing (the delete of a key that is
+not there). It takes offsets that no client reads, as a marker does.
+
 In a table with a key each record has a change type (insert, update, delete) before the records. It is a part of
 the record, as a header `change` of one byte.
 
@@ -29,6 +32,8 @@ _DIGEST_BYTES: Final = 8
 # Append, insert, update before, update after, delete. An append is what a table without a key has alone.
 _APPEND: Final = 0
 _CHANGES: Final = range(5)
+# What stands for each offset of a batch without records.
+_EMPTY: Final = b"empty batch"
 
 
 def seen(
@@ -56,6 +61,7 @@ def seen(
         segment=segment,
         records=tuple((each.offset, each.digest, each.beginning(value_characters_max)) for each in records),
         problem=header.problem,
+        control=not header.record_count,
         unopened=unopened,
         about=() if value_characters_max is None else tuple(each.about(value_characters_max) for each in records),
     )
@@ -73,19 +79,20 @@ def rotting(header: Header) -> int:
 
 
 def _wrong_count(header: Header) -> str:
-    """Return why a batch cannot have so many records; "" if it can. One without records may take offsets."""
+    """Return why a batch cannot have so many records; "" if it can."""
     count, offsets = header.record_count, header.last_offset + 1 - header.base_offset
     if count < 0 or (count and count != offsets):
         return f"the batch has {count} records; expected {max(offsets, 0)}, one for each of its offsets, or none"
-    if count > limits.LOG_BATCH_RECORDS_MAX:
-        return f"the batch has {count} records; this reader takes at most {limits.LOG_BATCH_RECORDS_MAX}"
+    if offsets > limits.LOG_BATCH_RECORDS_MAX:
+        return f"the batch has {offsets} offsets; this reader takes at most {limits.LOG_BATCH_RECORDS_MAX}"
     return ""
 
 
 def _records(header: Header, segment: str, remark: Callable[[str], None]) -> tuple[str, Sequence[Record]]:
     """Return the codec and the records of a batch that has a lawful number of them."""
     if not header.record_count:
-        return "none", ()
+        offsets = range(header.base_offset, header.last_offset + 1)
+        return "none", tuple(Record(offset=offset, value=_EMPTY) for offset in offsets)
     try:
         at, column = _column(header)
         values = _values(header.payload[at:])
