@@ -20,6 +20,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -102,21 +103,19 @@ def read_high_watermarks(data: Folder) -> Mapping[tuple[int, int], int]:
 def _tables(data: Folder) -> Iterator[tuple[str, str, Table]]:
     """Yield the database, the name and the folder of each table."""
     for database in _folders(data, _DATABASE):
-        with data.folder(database[0]) as folder:
+        # It may be dropped meanwhile.
+        with suppress(FileNotFoundError), data.folder(database[0]) as folder:
             for match in _folders(folder, _TABLE):
                 yield database[0], match["name"], Table(folder=f"{database[0]}/{match[0]}", id=int(match["id"]))
 
 
 def _replicas(data: Folder) -> Iterator[tuple[str, int]]:
     for topic, table in tables(data).items():
-        try:
-            with data.folder(table.folder) as folder:
-                for entry in folder.entries():
-                    match = _BUCKET.fullmatch(entry.name)
-                    if match is not None and not entry.is_file(follow_symlinks=False):
-                        yield topic, int(match["bucket"])
-        except FileNotFoundError:
-            continue  # dropped meanwhile
+        with suppress(FileNotFoundError), data.folder(table.folder) as folder:
+            for entry in folder.entries():
+                match = _BUCKET.fullmatch(entry.name)
+                if match is not None and not entry.is_file(follow_symlinks=False):
+                    yield topic, int(match["bucket"])
 
 
 def _folders(folder: Folder, names: re.Pattern[str]) -> list[re.Match[str]]:

@@ -23,6 +23,7 @@ from typing import Final
 
 from harness import limits
 from harness.events.log import WITH_EPOCHS
+from harness.logs.names import shown
 from harness.logs.record import Record
 from harness.logs.replica import BatchSeen
 from targets.fluss.logs.arrow import ArrowError, TextColumn, text_column
@@ -129,14 +130,15 @@ def _values(message: memoryview) -> list[bytes | None]:
         batch.validate(full=True)
         values: list[bytes | None] = batch.column(0).cast(pa.binary()).to_pylist()
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        raise ArrowError(f"no column of text: {error}") from error
+        raise ArrowError(f"no column of text: {shown(str(error))}") from error
     return values
 
 
 def _changed(header: Header, at: int, values: Sequence[bytes | None]) -> Iterator[Record]:
     """Yield the records with their change types; raises ArrowError for one that there is not."""
+    changes = header.payload[:at]
     for number, value in enumerate(values):
-        change = header.payload[number] if at else _APPEND
+        change = changes[number] if at else _APPEND
         if change not in _CHANGES:
             raise ArrowError(f"change type of record {number} is {change}; expected 0 to {_CHANGES[-1]}")
         headers = ((b"change", bytes((change,))),) if change != _APPEND else ()

@@ -24,6 +24,7 @@ from typing import Final
 from harness.beneath import Folder
 from harness.logs.checkpoint import Remembered, remembered
 from harness.logs.files import Seen, seen_in
+from harness.logs.names import shown
 from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.logs.segments import Findings, Pieces, read_in_order
 from targets.fluss.logs.batch import Header, headers
@@ -45,23 +46,24 @@ class Scan:
             known: Its checkpoints that were read before, to which it adds.
         """
         self.topic, self.partition = topic, bucket
-        self.found = Findings()
+        self._found = Findings()
         self._remarked = False
         self._high_watermark: int | None = None
         self._name = f"{topic}-{bucket}"
         self._folder: Folder | None = None
         self._before: Seen = {}
-        table = self.found.attempt(self._name, lambda: tables(data).get(topic))
+        table = self._found.attempt(self._name, lambda: tables(data).get(topic))
         if table is None:
-            if not self.found.problems:
-                self.found.problems.append(f"{self._name}: no folder of a table of this name; expected one")
+            if not self._found.problems:
+                text = "no folder of a table of this name; expected one"
+                self._found.problems.append(f"{shown(self._name)}: {text}")
             return
         # Read before the records: a high watermark read after them could lie beyond their end.
         self._high_watermark = self._high_watermark_of(data, table, known)
         name = self._name = f"{table.folder}/log-{bucket}"
-        self._folder = self.found.attempt(name, lambda: data.folder(name))
+        self._folder = self._found.attempt(name, lambda: data.folder(name))
         if self._folder is not None:
-            self._before = self.found.attempt(name, partial(list_log, self._folder)) or {}
+            self._before = self._found.attempt(name, partial(list_log, self._folder)) or {}
 
     def close(self) -> None:
         """Close the bucket's folder."""
@@ -71,11 +73,11 @@ class Scan:
     def batches(self, value_characters_max: int | None) -> Iterator[BatchSeen]:
         """Yield the batches in file order."""
         if self._folder is None:
-            self.found.unread.append((0, None))
+            self._found.unread.append((0, None))
             return
         log = pieces(self._name, self._folder, self._before)
         yield from read_in_order(
-            self.found, log, partial(seen, value_characters_max=value_characters_max, remark=self._remark)
+            self._found, log, partial(seen, value_characters_max=value_characters_max, remark=self._remark)
         )
 
     def log(self) -> ReplicaLog:
@@ -83,14 +85,14 @@ class Scan:
         return ReplicaLog(
             topic=self.topic,
             partition=self.partition,
-            log_start_offset=self.found.start,
-            log_end_offset=self.found.end,
+            log_start_offset=self._found.start,
+            log_end_offset=self._found.end,
             batches=(),
             epochs=None,
             high_watermark=self._high_watermark,
-            problems=tuple(self.found.problems),
-            unread=tuple(self.found.unread),
-            remarks=tuple(self.found.remarks),
+            problems=tuple(self._found.problems),
+            unread=tuple(self._found.unread),
+            remarks=tuple(self._found.remarks),
         )
 
     def unsettled(self) -> str:
@@ -101,17 +103,17 @@ class Scan:
             after = list_log(self._folder)
         except OSError:
             after = self._before
-        return self.found.unsettled(self._before, after)
+        return self._found.unsettled(self._before, after)
 
     def _remark(self, text: str) -> None:
         """Keep a remark on a batch, the first: others of the log would be for the same reason."""
         if not self._remarked:
             self._remarked = True
-            self.found.remarks.append(text)
+            self._found.remarks.append(text)
 
     def _high_watermark_of(self, data: Folder, table: Table, known: Remembered) -> int | None:
         read = partial(read_high_watermarks, data)
-        kept = self.found.attempt(HIGH_WATERMARKS, lambda: remembered(data, HIGH_WATERMARKS, read, known))
+        kept = self._found.attempt(HIGH_WATERMARKS, lambda: remembered(data, HIGH_WATERMARKS, read, known))
         return None if kept is None else kept.get((table.id, self.partition))
 
 
