@@ -15,7 +15,8 @@ from confluent_kafka.admin import AdminClient
 
 from harness import limits
 from harness.cluster.cluster import Cluster
-from harness.environment.machines import RealMachines, open_machines
+from harness.environment.machines import RealMachines
+from harness.environment.opening import open_machines
 from harness.environment.services import Own
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost

@@ -50,6 +50,8 @@ _Ended: TypeAlias = Produce | Read | Poll | _OfTopic | Injection | Step
 
 # The first of them say what is wrong with a history; thousands of sentences say no more.
 _NAMED_MAX: Final = 5
+# Whose ops may name processes of services: a fault hits them, and links lead to those that nodes call.
+_ALSO_SERVICES: Final = (Source.NEMESIS, Source.FABRIC)
 # Ends of links that are no nodes.
 _ENDS: Final = frozenset({"*", "metadata", "clients"})
 # Sources of ops that the run waits for, so that none may come after its end.
@@ -158,7 +160,7 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
         if (source is Source.CLIENT and f != "poll") or f == "step":
             continue
         expected = {*(setup.replicas if source is Source.LOG else setup.nodes)}
-        expected |= {*(setup.services or ())} if source is Source.NEMESIS else set()
+        expected |= {*(setup.services or ())} if source in _ALSO_SERVICES else set()
         if _all_names(source, f, group) <= (expected | {None} if f in _MAY_BE_NONE else expected):
             continue
         for op in group:

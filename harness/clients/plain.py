@@ -25,7 +25,7 @@ from harness.cleanup.process import until
 from harness.clients.clock import left
 from harness.clients.in_thread import InThread
 from harness.clients.library import LibraryConsumer, LibraryProducer, text_of
-from harness.clients.plain_nodes import PATIENCE_OF_STEP_S, PATIENCE_S, PlainNodes
+from harness.clients.plain_nodes import PATIENCE_OF_STEP_S, PATIENCE_S, PlainNodes, acks_of
 from harness.clients.plain_work import PlainReader, PlainSender, impossible_of, produced, read_from, unsendable
 from harness.clients.threads import Threads, Work
 from harness.events import DeleteRecords, Produce, Read
@@ -95,27 +95,34 @@ class PlainClient:
         timeout_s: float | None = None,
         age_ms: int | None = None,
     ) -> list[int]:
-        """Append the values, each by a call of its own, up to the first that is not acknowledged."""
-        del singly
-        if why := unsendable(acks, codec) or ("an age" if age_ms is not None else ""):
-            raise UsageError(
-                f"produce {name} with {why}; expected acks=all and nothing else of the target's client"
-            )
+        """
+        Append the values in a batch, or each by a call of its own: when `singly`, or if the client has no batches.
+
+        None is sent after one that was not acknowledged.
+        """
+        if why := unsendable(acks, codec, acks_of(self.make)) or ("an age" if age_ms is not None else ""):
+            raise UsageError(f"produce {name} with {why}; the target's client cannot say it")
         process, place, offsets = self._process(), Place(topic, partition), list[int]()
         deadline = time.monotonic() + (limits.CLIENT_OPERATION_S_MAX if timeout_s is None else timeout_s)
         with closing(self._asked(via)) as nodes:
-            for value in values:
-                asked = Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
-                self.history.record(process, OpType.INVOKE, asked)
-                outcome = produced(nodes, place, value, left(deadline))
-                ended = replace(asked, offset=outcome.base, error=outcome.error)
-                self.history.record(process, outcome.type, ended)
+            together = nodes.batches and not singly
+            for group in [list(values)] if together else [[value] for value in values]:
+                sent = [
+                    Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
+                    for value in group
+                ]
+                for asked in sent:
+                    self.history.record(process, OpType.INVOKE, asked)
+                outcome = produced(nodes, place, group, left(deadline), acks)
+                for at, asked in enumerate(sent):
+                    ended = replace(asked, offset=outcome.offset(at), error=outcome.error)
+                    self.history.record(process, outcome.type, ended)
                 if outcome.base is None:
                     raise PreconditionError(
                         f"produce {name} acks={acks}: {len(offsets)} of {len(values)} records acknowledged; "
                         f"{outcome.error}"
                     )
-                offsets.append(outcome.base)
+                offsets += range(outcome.base, outcome.base + len(group))
         return offsets
 
     def begin_produce(
@@ -126,7 +133,7 @@ class PlainClient:
 
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
         """Start each client in a thread of its own, as one process of the history."""
-        for why in impossible_of(clients):
+        for why in impossible_of(clients, acks_of(self.make)):
             raise UsageError(why)
         addresses = list(nodes.values())
 

@@ -6,14 +6,14 @@ Source:  harness/target/log_client.py, which says what an answer proves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
 from harness.cleanup.process import until
 from harness.late import LateError, apart
 from harness.target.log_client import Closes, LogClient, MakeLogClient, Refused
-from harness.workload.plan import Place
+from harness.workload.plan import ACKS_ALL, Place
 
 T = TypeVar("T")
 
@@ -48,6 +48,16 @@ class PlainNodes:
         self._addresses = addresses
         self._open: dict[tuple[str, Place], LogClient] = {}
         self._last: dict[Place, str] = {}
+
+    @property
+    def batches(self) -> bool:
+        """Whether the target's client appends several values in one batch."""
+        return hasattr(self._make, "produce_batch")
+
+    @property
+    def acks(self) -> Collection[int]:
+        """What the target's client can wait for."""
+        return acks_of(self._make)
 
     def ask(self, place: Place, within_s: float, question: Callable[[LogClient], T]) -> T:
         """
@@ -104,6 +114,12 @@ class PlainNodes:
             del self._last[place]
         if isinstance(client, Closes):
             client.close()
+
+
+def acks_of(make: MakeLogClient) -> Collection[int]:
+    """Return what a target's client can wait for: acks=all alone, unless it says more."""
+    found: Collection[int] = getattr(make, "acks", (ACKS_ALL,))
+    return found
 
 
 def bounded(call: Callable[[], T], address: str, whose: str = "clients") -> T:

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from harness.cleanup.ledger import Ledger
 from harness.clients.plain import PlainClient
-from harness.clients.plain_nodes import PATIENCE_S, bounded
+from harness.clients.plain_nodes import PATIENCE_S, acks_of, bounded
 from harness.clients.plain_work import impossible_of, plainly, unsendable
 from harness.history.file import History
 from harness.registry import pick
@@ -28,25 +28,27 @@ class PlainClients:
     Attributes:
         make_one: makes the client of one partition at one node.
         target: the target's name, for errors.
+        creates_topics: whether the target's operator makes topics, since no client can choose their nodes.
     """
 
     make_one: MakeLogClient
     target: str = ""
+    creates_topics: bool = False
     names: Sequence[str] = (NAME,)
     killable: ClassVar[bool] = False
 
     @property
     def creates(self) -> bool:
-        """Whether the client makes topics."""
-        return hasattr(self.make_one, "create")
+        """Whether topics are made for a run, by the client or by the operator."""
+        return self.creates_topics or hasattr(self.make_one, "create")
 
     def unsendable(self, acks: int, codec: str) -> str:
         """Return what the call of the client does not say."""
-        return unsendable(acks, codec)
+        return unsendable(acks, codec, acks_of(self.make_one))
 
     def fit(self, plans: Clients) -> Clients:
         """Return producers with acks=all that send values alone, once; no churners, and no libraries."""
-        return plainly(plans)
+        return plainly(plans, acks_of(self.make_one))
 
     def own(self, rules: Mapping[str, str]) -> str:
         """Return the only one."""
@@ -72,7 +74,7 @@ class PlainClients:
     def impossible(self, plans: Clients, own: str) -> Iterator[str]:
         """Yield what a plain client has no call for."""
         del own
-        return impossible_of(plans)
+        return impossible_of(plans, acks_of(self.make_one))
 
     def serves(self, address: str) -> bool:
         """Ask the node if the client can; else look whether it listens."""

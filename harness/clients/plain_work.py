@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -12,17 +12,27 @@ from harness.clients.library import POLL_RECORDS_MAX, Came, Record, Refusal, Rep
 from harness.clients.outcome import Outcome
 from harness.clients.plain_nodes import PlainNodes
 from harness.model import OpType, TargetError
-from harness.target.log_client import Found, LogClient, Refused
+from harness.target.log_client import Batches, Found, LogClient, Refused
 from harness.workload.plan import ACKS_ALL, Clients, ConsumerPlan, Place, ProducerPlan, Via
 from harness.workload.script import Send
 
 OFFSET_MAX: Final = 2**63 - 1
 
 
-def produced(nodes: PlainNodes, place: Place, value: str, within_s: float) -> Outcome:
-    """Append a value once, at whichever node takes it; return what is known of it then."""
+def produced(
+    nodes: PlainNodes, place: Place, values: Sequence[str], within_s: float, acks: int = ACKS_ALL
+) -> Outcome:
+    """Append a batch once, at whichever node takes it; return what is known of it then."""
+    spelled = [value.encode() for value in values]
+
+    def append(client: LogClient) -> int:
+        if len(spelled) == 1 and acks == ACKS_ALL:
+            return client.produce(spelled[0])
+        assert isinstance(client, Batches), "it was asked before whether it can"
+        return client.produce_batch(spelled, acks)
+
     try:
-        offset: Any = nodes.ask(place, within_s, lambda client: client.produce(value.encode()))
+        offset: Any = nodes.ask(place, within_s, append)
     except Refused as error:
         return Outcome(type=OpType.FAIL, error=str(error))
     except Exception as error:
@@ -55,8 +65,19 @@ def read_from(first: int, at_most: int, whose: str, client: LogClient) -> Sequen
     return found
 
 
+def batches_of(records: Sequence[Record], *, together: bool) -> Iterator[tuple[Place, list[str]]]:
+    """Yield what is sent at once: all values of a partition, or each alone."""
+    if not together:
+        yield from ((record.place, [record.value]) for record in records)
+        return
+    found: dict[Place, list[str]] = {}
+    for record in records:
+        found.setdefault(record.place, []).append(record.value)
+    yield from found.items()
+
+
 class PlainSender:
-    """A producer, which sends the records of a batch one after the other."""
+    """A producer, which sends the records of a batch at once if its client can, else one after the other."""
 
     def __init__(self, plan: ProducerPlan, nodes: PlainNodes) -> None:
         self._within_s = plan.within_ms / 1000
@@ -64,9 +85,10 @@ class PlainSender:
 
     def send(self, records: Sequence[Record], send: Send, report: Report) -> None:
         """Send these records; each outcome is known when its call returns."""
-        del send
-        for record in records:
-            report(record.value, produced(self._nodes, record.place, record.value, self._within_s))
+        for place, values in batches_of(records, together=self._nodes.batches):
+            outcome = produced(self._nodes, place, values, self._within_s, send.acks)
+            for at, value in enumerate(values):
+                report(value, replace(outcome, base=outcome.offset(at)))
 
     def close(self) -> None:
         """Close its connections."""
@@ -124,8 +146,8 @@ class PlainReader:
         self._nodes.close()
 
 
-def impossible_of(plans: Clients) -> Iterator[str]:
-    """Yield, for each planned client, what the target's client has no call for."""
+def impossible_of(plans: Clients, able: Collection[int]) -> Iterator[str]:
+    """Yield, for each planned client, what the target's client, which can wait for these acks, has no call for."""
     for churner in plans.churners:
         yield f"churner {churner.name}: the target's client creates and deletes no topics"
     both: tuple[ProducerPlan | ConsumerPlan, ...] = (*plans.producers, *plans.consumers)
@@ -135,7 +157,7 @@ def impossible_of(plans: Clients) -> Iterator[str]:
         if plan.kill_after is not None:
             yield f"{plan.name} kill_after=…: the target's client has no process of its own"
     for producer in plans.producers:
-        found = {unsendable(acks, codec) for acks in producer.acks for codec in producer.codecs} - {""}
+        found = {unsendable(acks, codec, able) for acks in producer.acks for codec in producer.codecs} - {""}
         if producer.keys or producer.tombstones:
             found.add("keys")
         if producer.idempotent or producer.retries:
@@ -144,14 +166,14 @@ def impossible_of(plans: Clients) -> Iterator[str]:
             yield f"producer {producer.name} with {why}; expected acks=all and values alone of the target's client"
 
 
-def plainly(plans: Clients) -> Clients:
-    """Return a workload's clients as a plain client can be them; what stands on a library is left out."""
+def plainly(plans: Clients, able: Collection[int]) -> Clients:
+    """Return a workload's clients as one with these acks can be them; what stands on a library is left out."""
     return replace(
         plans,
         producers=tuple(
             replace(
                 each,
-                acks=(ACKS_ALL,),
+                acks=tuple(acks for acks in each.acks if acks in able) or (ACKS_ALL,),
                 codecs=("none",),
                 keys=0,
                 tombstones=0.0,
@@ -168,8 +190,8 @@ def plainly(plans: Clients) -> Clients:
     )
 
 
-def unsendable(acks: int, codec: str) -> str:
-    """Return what the call of a plain client does not say, "" if it says all."""
-    if acks != ACKS_ALL:
+def unsendable(acks: int, codec: str, able: Collection[int] = (ACKS_ALL,)) -> str:
+    """Return what the call of a plain client with these acks does not say, "" if it says all."""
+    if acks not in able:
         return f"acks={acks}"
     return "" if codec == "none" else f"codec {codec}"

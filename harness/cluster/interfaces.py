@@ -234,6 +234,10 @@ class Services(Protocol):
         """The processes of each kind."""
 
     @property
+    def linked(self) -> tuple[str, ...]:
+        """The processes that nodes reach by links of their own, and not by links to the metadata."""
+
+    @property
     def out(self) -> bool:
         """Whether nobody is answered about metadata."""
 

@@ -77,10 +77,11 @@ def isolate(cluster: Cluster, fault: str, effect: Effect, node: str) -> str:
     Raises:
         PreconditionError: as `sever`; or the service has several processes, which are one to the fabric.
     """
-    if node not in cluster.service_nodes:
+    linked = () if cluster.services is None else cluster.services.linked
+    if node not in cluster.service_nodes or node in linked:
         return sever(cluster, fault, effect, node, around(cluster, node))
     refuse_twice(cluster, fault, node)
-    if len(cluster.service_nodes) > 1:
+    if len(cluster.service_nodes) - len(linked) > 1:
         raise PreconditionError(
             f"{node}: links to several processes of services are one to the fabric; expected a lone one"
         )

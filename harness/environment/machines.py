@@ -1,51 +1,37 @@
 """
-Real machines: nodes on a host, with the fabric between them and a collector that receives their events.
+Real machines: the nodes of one run on one host, and what faults do to them.
 
-`open_machines` makes the cluster of one run out of them. The simulator has machines of its own.
+harness/environment/opening.py makes the cluster of a run out of them. The simulator has machines of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from random import Random
 
 from harness import limits
-from harness.ability import OF_DISKS, Ability
+from harness.ability import Ability
 from harness.beneath import Folder
 from harness.bit_rot import Flip, Where
 from harness.cleanup.ledger import Ledger
 from harness.clocks import Reading, Setting
-from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
-from harness.environment.needs import needs_of
-from harness.environment.node_links import open_client_link, open_metadata_links, open_node_links
 from harness.environment.node_logs import NodeLogs
 from harness.environment.of_target import why_lacking
-from harness.environment.own_services import OwnServices
 from harness.environment.printed_lines import PrintedLines
-from harness.environment.real_time import RealTime
-from harness.environment.served_host import served
-from harness.environment.services import NONE_OWN, Own, of_metadata, start_own
-from harness.events import Event
-from harness.fabric.fabric import Fabric
-from harness.history.file import History
-from harness.hosts import MakeHost
 from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
 from harness.logs.replica import ReplicaLog
-from harness.model import OpType, TargetError, UsageError
+from harness.model import TargetError, UsageError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
 from harness.target.guarded import BrokenPartError
-from harness.target.metadata import TargetRun
-from harness.target.services import Others
 from harness.target.target import NodeSpec, Target
 
 
@@ -271,120 +257,3 @@ class RealMachines:
         """Return where a node answers clients while it runs."""
         spec = self.specs.get(name)
         return None if spec is None else spec.place.client_outside
-
-
-def open_machines(
-    spec: RunSpec,
-    folder: Path,
-    history: History,
-    *,
-    make_host: MakeHost,
-    target: Target,
-    shared: Others,
-    power_tier: str | None,
-    own: Own = NONE_OWN,
-    client_links: bool = False,
-) -> Cluster:
-    """
-    Open the cluster of a run: host, collector, fabric, disks; no node runs yet.
-
-    Args:
-        shared: The addresses of the services that the run shares with others.
-        own: Those that it must not share.
-        client_links: Whether clients reach brokers through the fabric, so that they can be cut off.
-
-    Raises:
-        UsageError: The machine lacks something; everything is closed again, the history too.
-    """
-    collectors: list[Collector] = []
-
-    def drain(node: str) -> None:
-        collectors[0].drain(node)
-
-    def witness(event: Event) -> None:
-        history.record("fabric", OpType.INFO, event)
-
-    with ExitStack() as made:
-        made.callback(history.close)
-        host = make_host(folder, power_tier=power_tier, drain=drain)
-        made.callback(host.close)
-        host.open()
-        collector = made.enter_context(closing(Collector(host.bind_address, history, host.note_flushed)))
-        collectors.append(collector)
-        fabric = Fabric(host.bind_address, witness, target=target.name, wire=target.wire)
-        made.callback(fabric.close)
-        fabric.start()
-        started, addresses_of = start_own(host, target.services, own, shared)
-        held = of_metadata(target.services, addresses_of)
-        run = TargetRun(
-            target=target.name,
-            ids=spec.draw.ids,
-            folder=folder.absolute(),
-            record=partial(history.record, "metadata", OpType.INFO),
-            give_up=history.give_up,
-            services=tuple(held),
-        )
-        metadata = made.enter_context(closing(target.metadata(run)))
-        operator = target.operator(run, metadata)
-        reads = not spec.traits.emits_events
-        printed_lines = (
-            PrintedLines(spec.draw.ids, host.log_text, target.printed, history, target.name) if reads else None
-        )
-        services = OwnServices(host, started, metadata) if started else None
-        machines = RealMachines(
-            host=served(host, services),
-            collector=collector,
-            printed_lines=printed_lines,
-            target=target,
-            spec=spec,
-            give_up=history.give_up,
-        )
-        # A disk that can fail costs throughput: every call of the node passes through the harness.
-        fails = bool(needs_of(spec, target) & OF_DISKS)
-        ids, stores = spec.draw.ids, spec.scenario.stores
-        places = {name: host.add_node(name, disk=name in stores, fails=fails) for name in ids}
-        between = open_node_links(fabric, ids, places)
-        addresses: dict[str, str] = {}
-        for name, listening in places.items():
-            place = open_client_link(fabric, name, listening) if client_links else listening
-            links = open_metadata_links(fabric, name, held)
-            addresses[name] = str(place.client_outside)
-            machines.specs[name] = NodeSpec(
-                name=name,
-                broker_id=ids[name],
-                place=place,
-                advertised_internal=between[name].advertised,
-                peers=between[name].peers,
-                services=links,
-                folder=folder.absolute(),
-                collector=collector.address,
-                settings=spec.scenario.settings,
-                secret=collector.secret_of(name),
-            )
-        if printed_lines is not None:
-            printed_lines.start()
-        # All is open: from here on the cluster closes it.
-        made.pop_all()
-    cluster = Cluster(
-        host=machines,
-        target=target,
-        protocol=spec.variant.protocol,
-        rules=spec.rules,
-        traits=spec.traits,
-        ids=spec.draw.ids,
-        replicas=spec.scenario.replicas,
-        topic=spec.scenario.topic,
-        partition=spec.scenario.partition,
-        further=spec.scenario.further,
-        churners=spec.scenario.clients.churners,
-        removed=spec.scenario.removed,
-        history=history,
-        fabric=fabric,
-        metadata=metadata,
-        operator=operator,
-        services=services,
-        time=RealTime(host.require_all),
-        addresses={name: str(spec.place.client_outside) for name, spec in machines.specs.items()},
-    )
-    history.listeners.append(cluster.listen)
-    return cluster

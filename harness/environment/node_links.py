@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from harness.fabric.fabric import Fabric
 from harness.launch import Address, Place
 from harness.target.wire import CLIENTS, METADATA, Between, Sender
+
+NO_SERVICES: Final[Mapping[str, Mapping[str, Address]]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,41 +20,57 @@ class NodeLinks:
 
     Attributes:
         advertised: the address that it tells everybody; its own if each pair has an address.
-        peers: node -> where this one reaches it, if each pair has an address.
+        peers: node or service's process -> where this one reaches it, if each pair has an address.
+        reached: node or service's process -> where that one reaches this node, if each pair has an address.
     """
 
     advertised: Address
-    peers: Mapping[str, Address]
+    peers: Mapping[str, Address] = field(default_factory=dict)
+    reached: Mapping[str, Address] = field(default_factory=dict)
 
 
 def open_node_links(
-    fabric: Fabric, ids: Mapping[str, int], places: Mapping[str, Place]
+    fabric: Fabric, places: Mapping[str, Place], services: Mapping[str, Mapping[str, Address]] = NO_SERVICES
 ) -> Mapping[str, NodeLinks]:
     """
-    Let the fabric know these nodes, and open the first kind of links between nodes that the wire has.
+    Open the first kind of links between nodes that the wire has; the fabric knows the nodes.
 
     Args:
-        ids: node -> its number in what frames say.
+        services: each linked service's process -> node -> where that node reaches it.
     """
-    for name, number in ids.items():
-        fabric.add_node(name, number)
     listens = {name: place.internal_outside for name, place in places.items()}
     if fabric.sender(Between.NODES) is Sender.FRAMES:
         return {
-            name: NodeLinks(advertised=fabric.add_link(Between.NODES, address, dst=name), peers={})
+            name: NodeLinks(advertised=fabric.add_link(Between.NODES, address, dst=name))
             for name, address in listens.items()
         }
+    reached = {
+        name: {
+            other: fabric.add_link(Between.NODES, address, src=other, dst=name)
+            for other in (*listens, *services)
+            if other != name
+        }
+        for name, address in listens.items()
+    }
     return {
         name: NodeLinks(
             advertised=listens[name],
             peers={
-                other: fabric.add_link(Between.NODES, address, src=name, dst=other)
-                for other, address in listens.items()
-                if other != name
+                **{other: reached[other][name] for other in listens if other != name},
+                **{process: found[name] for process, found in services.items()},
             },
+            reached=reached[name],
         )
         for name in listens
     }
+
+
+def open_service_links(
+    fabric: Fabric, process: str, listening: Address, nodes: Iterable[str]
+) -> dict[str, Address]:
+    """Let the fabric know a service's process, and return where each node reaches it."""
+    fabric.add_end(process)
+    return {name: fabric.add_link(Between.NODES, listening, src=name, dst=process) for name in nodes}
 
 
 def open_metadata_links(fabric: Fabric, name: str, servers: Sequence[Address]) -> tuple[Address, ...]:

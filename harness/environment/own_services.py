@@ -76,6 +76,11 @@ class OwnServices:
         return {kind: tuple(each.name for each in found.processes) for kind, found in self._kinds.items()}
 
     @property
+    def linked(self) -> tuple[str, ...]:
+        """The processes that nodes reach by links of their own."""
+        return tuple(name for name, found in self._of.items() if found.service.linked)
+
+    @property
     def out(self) -> bool:
         """Whether nobody is answered about metadata."""
         return any(each.service.holds_metadata and self._lacks_some(each) for each in self._kinds.values())

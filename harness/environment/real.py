@@ -10,9 +10,10 @@ from pathlib import Path
 from harness.ability import OF_TARGETS, Ability
 from harness.clients.plain_part import PlainClients
 from harness.cluster.cluster import Cluster
-from harness.environment.machines import RealMachines, open_machines
+from harness.environment.machines import RealMachines
 from harness.environment.needs import needs_of, own_services
 from harness.environment.of_target import why_lacking
+from harness.environment.opening import open_machines
 from harness.environment.services import start_shared
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from harness.ability import Ability
@@ -13,7 +13,7 @@ from harness.hosts.base import Host
 from harness.hosts.node import LOG_TAIL_CHARACTERS
 from harness.launch import Address, Launch
 from harness.model import UsageError
-from harness.target.services import Others, Process, Service
+from harness.target.services import OfRun, Others, Process, Service
 
 NOTHING: Final[Others] = {}
 
@@ -36,6 +36,8 @@ class Started:
 
 
 NONE_OWN: Final = Own()
+# What says to a process of a service what it knows of its run; it opens the links of one that has some.
+Tell = Callable[[Service, Process, Others], OfRun]
 
 
 def start_shared(host: Host, services: Sequence[Service]) -> Others:
@@ -47,25 +49,34 @@ def start_shared(host: Host, services: Sequence[Service]) -> Others:
     return found
 
 
-def start_own(host: Host, services: Sequence[Service], own: Own, shared: Others) -> tuple[list[Started], Others]:
+def start_own(
+    host: Host, services: Sequence[Service], own: Own, shared: Others, tell: Tell | None = None
+) -> tuple[list[Started], Others]:
     """
     Start the services of one run, those that it does not share; return them, and the addresses of all kinds.
 
     Args:
         own: those that it must not share; what cannot be shared is its own anyway.
         shared: the addresses of what runs share.
+        tell: says to each process what it knows of the run.
     """
     started: list[Started] = []
     found: Others = {kind: each for kind, each in shared.items() if kind not in own.counts}
     for service in (each for each in services if each.name not in found):
         names = service.names(own.counts.get(service.name, 1))
-        started.append(start(host, service, names, found, loses_power=own.loses_power))
+        started.append(start(host, service, names, found, loses_power=own.loses_power, tell=tell))
         found = {**found, service.name: addresses(started[-1])}
     return started, found
 
 
 def start(
-    host: Host, service: Service, names: Sequence[str], others: Others = NOTHING, *, loses_power: bool = False
+    host: Host,
+    service: Service,
+    names: Sequence[str],
+    others: Others = NOTHING,
+    *,
+    loses_power: bool = False,
+    tell: Tell | None = None,
 ) -> Started:
     """
     Start the processes of one kind; return when all of them serve.
@@ -88,6 +99,8 @@ def start(
         )
         for number, name in enumerate(names, start=1)
     )
+    if tell is not None:
+        processes = tuple(replace(each, run=tell(service, each, others)) for each in processes)
     launches = {each.name: service.launch(each, processes, others) for each in processes}
     for each in processes:
         prepare(host, service, each)

@@ -135,6 +135,14 @@ class Fabric(LinkVerbs[Hold]):
         self._names[number] = name
         self._nodes[name] = name
 
+    def add_end(self, name: str) -> None:
+        """Let links name a service's process, which no frame names by a number."""
+        if name in self._nodes:
+            raise UsageError(
+                f"fabric: end {name!r} already exists; expected another name than {sorted(self._nodes)}"
+            )
+        self._nodes[name] = name
+
     def sender(self, between: Between) -> Sender | None:
         """Return by what the senders of the first kind of links between these ends are found; None for no link."""
         return next((kind.sender for kind in self._wire.links if kind.between is between), None)

@@ -140,13 +140,14 @@ class Player:
                 cluster.cancel()
             client = environment.make_client(cluster)
             stop = self._stop(spec, history)
-            services = cluster.service_nodes if any(hits_on_services(spec.scenario)) else ()
+            hits = any(hits_on_services(spec.scenario))
+            linked = () if cluster.services is None else cluster.services.linked
             setup = setup_event(
                 spec,
                 traits=cluster.traits,
                 power_tier=cluster.host.power_tier,
                 sends_once=client.sends_once,
-                services=services,
+                services=cluster.service_nodes if hits else linked,
             )
             cluster.record("runner", OpType.INFO, setup)
             self._play(spec, cluster, client, stop, [] if executed is None else executed)

@@ -75,6 +75,10 @@ def _shown_acks(acks: Any) -> str:
     return next(word for word, meant in _ACKS.items() if meant == acks)
 
 
+def _link_ends(names: Names) -> tuple[str, ...]:
+    return (*names.nodes, *names.services, METADATA, ANY)
+
+
 NODE: Final = one_of("A", "a node", lambda names: names.nodes)
 NODE_OR_AIM: Final = one_of("A", "a node or an aim", lambda names: (*names.nodes, *AIMS, *names.services))
 NODE_OR_NONE: Final = Kind(
@@ -84,8 +88,12 @@ NODE_OR_NONE: Final = Kind(
     choices=lambda names: (*names.nodes, NONE),
     show=lambda value: value or NONE,
 )
-LINK_END: Final = one_of("A", "an end of a link", lambda names: (*names.nodes, METADATA, ANY), END)
-OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, METADATA, ANY), END)
+LINK_END: Final = one_of(
+    "A", "an end of a link", lambda names: (*names.nodes, *names.services, METADATA, ANY), END
+)
+OTHER_END: Final = one_of(
+    "B", "an end of a link", lambda names: (*names.nodes, *names.services, METADATA, ANY), END
+)
 API: Final = Kind(
     sign="MESSAGE",
     expected=lambda _: f"a message: one of {', '.join(messages())}",

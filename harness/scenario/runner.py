@@ -172,8 +172,12 @@ class Play:
             )
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
         cluster.metadata.watch([partition.place for partition in cluster.watched])
+        numbers = {number: name for name, number in cluster.ids.items()}
         for topic, assignments in self._topics().items():
-            self.client.create_topic(topic, *assignments)
+            if cluster.operator.creates:
+                cluster.operator.create(topic, [[numbers[each] for each in group] for group in assignments])
+            else:
+                self.client.create_topic(topic, *assignments)
         self._await(Leads(self.scenario.replicas[0]))
         self._await(InSync(self.scenario.replicas))
         for partition in cluster.partitions[1:]:

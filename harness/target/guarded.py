@@ -181,6 +181,15 @@ class _GuardedOperator(Operator):
     def __getattr__(self, name: str) -> Any:
         return getattr(self._operator, name)
 
+    @property
+    def creates(self) -> bool:
+        """Whether topics are made by the operator."""
+        return self._operator.creates
+
+    def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
+        """Make a topic."""
+        return self._line("create", topic, assignments)
+
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Ask for a leader."""
         return self._line("elect", topic, partition, name)

@@ -1,5 +1,5 @@
 """
-Frames that begin with their length, 4 bytes, big-endian and signed: those of Kafka, ZooKeeper, and many others.
+Frames that begin with their length, 4 bytes, big-endian and signed: as many systems have them.
 
 Nothing here does IO.
 """
@@ -12,7 +12,7 @@ from typing import Final
 from harness.target.wire import UNKNOWN, Direction, Link, Message, NotFramedError, Seen
 
 LENGTH: Final = struct.Struct(">i")
-# A larger length is no frame (Kafka's socket.request.max.bytes is 100 MiB), but TLS, a four-letter word, or noise.
+# A larger length is no frame (Kafka takes 100 MiB by default), but TLS, a word of four letters, or noise.
 LENGTH_MAX: Final = 128 * 1024 * 1024 - LENGTH.size
 # Requests that wait for an answer on one connection; beyond it the oldest is forgotten.
 PENDING_REQUESTS_MAX: Final = 10_000

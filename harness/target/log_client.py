@@ -13,7 +13,7 @@ A node that refuses the connection (ConnectionRefusedError) was asked nothing, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
@@ -80,10 +80,17 @@ class MakeLogClient(Protocol):
         """Return the client of this partition at the node at "host:port"."""
 
 
-def clients_of(make_one: MakeLogClient) -> TargetClients:
-    """Return the part `clients` of a target with this client."""
+def clients_of(make_one: MakeLogClient, *, creates_topics: bool = False) -> TargetClients:
+    """
+    Return the part `clients` of a target with this client.
+
+    Args:
+        creates_topics: whether the target's operator makes topics.
+    """
     # Imported on demand: a target imports this package, and what makes a run's clients is above it.
-    made: TargetClients = load("clients", _PLAIN, "plain", "PlainClients")(make_one=make_one)
+    made: TargetClients = load("clients", _PLAIN, "plain", "PlainClients")(
+        make_one=make_one, creates_topics=creates_topics
+    )
     return made
 
 
@@ -94,6 +101,21 @@ class Creates(Protocol):
 
     def create(self, assignments: Sequence[Sequence[int]]) -> None:
         """Create the topic with a partition on each of these groups of nodes, the first of each to lead."""
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """
+    It appends several values in one batch; without this they are appended one after the other, with acks=all.
+
+    Attributes:
+        acks: what it can wait for: -1 for all that must have a record, 1 for the leader alone.
+    """
+
+    acks: Collection[int]
+
+    def produce_batch(self, values: Sequence[bytes], acks: int) -> int:
+        """Append values, all or none; return the offset of the first once the system has acknowledged them."""
 
 
 @runtime_checkable

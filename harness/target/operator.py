@@ -26,6 +26,15 @@ class Operator:
         PreconditionError: it cannot be asked for now, or the target has no such request.
     """
 
+    @property
+    def creates(self) -> bool:
+        """Whether topics are made by the operator: no client of the system can choose their nodes."""
+        return type(self).create is not Operator.create
+
+    def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
+        """Make a topic with a partition on each of these groups of nodes, the first of each to lead."""
+        raise _no(f"create {topic} on {assignments}")
+
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Ask for a node that is in sync to lead, although no node failed."""
         raise _no(f"elect {name} for {topic}-{partition}")

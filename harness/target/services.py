@@ -8,13 +8,35 @@ of a suite; a run whose faults hit services has processes of its own. A target m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from harness import limits
 from harness.launch import Address, Launch, Place
+from harness.target.settings import Settings
 
 # What a service's process is, by `Service.mode`, if it leads its peers.
 LEADER = "leader"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfRun:
+    """
+    What a process that serves one run alone knows of it.
+
+    Attributes:
+        folder: the run's own, as nodes are told it.
+        protocol: the version that the run's nodes are of, with its rules.
+        metadata: where it reaches each process of the service that holds the metadata; by links if it is linked.
+        reached: node -> where that node reaches it, if it is linked.
+    """
+
+    folder: Path
+    protocol: str
+    rules: Mapping[str, str]
+    settings: Settings = field(default_factory=Settings)
+    metadata: tuple[Address, ...] = ()
+    reached: Mapping[str, Address] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +49,14 @@ class Process:
         number: its number among its peers, from 1 on.
         place: its paths and addresses, as it sees them; it listens for nodes on `place.client`.
         loses_power: its disk can lose power, so that it must flush what it promises.
+        run: the run that it serves; None if runs share it.
     """
 
     name: str
     number: int
     place: Place
     loses_power: bool = False
+    run: OfRun | None = None
 
     @property
     def address(self) -> Address:
@@ -60,6 +84,9 @@ class Service:
         listeners: how many addresses a lone process listens on; the first is for nodes.
         peer_listeners: how many more it has with peers.
         shared: one process may serve all runs of a suite.
+        linked: nodes and each process reach each other, and each process the metadata, by links of their own,
+            which rules of links name as they name nodes'. It is then never shared, and listens for nodes on
+            `place.internal`.
         holds_metadata: the harness's own view of the metadata asks it, and hears nothing while it is out.
         prepared: file's name -> text of what must be in a process's data directory before it starts.
         sessions: the sessions of the clients that are connected to a process now, asked at its address.
@@ -74,6 +101,7 @@ class Service:
     listeners: int = 1
     peer_listeners: int = 0
     shared: bool = False
+    linked: bool = False
     holds_metadata: bool = False
     prepared: Callable[[Process], Mapping[str, str]] = lambda _: {}
     sessions: Callable[[Address], frozenset[int]] = lambda _: frozenset()

@@ -45,8 +45,9 @@ class NodeSpec:
     The configuration of a node to launch.
 
     Attributes:
-        peers: where it reaches each other node, if the target's links have an address for each pair of nodes;
-            else it is told by the others' `advertised_internal`.
+        peers: where it reaches each other node, and each linked service's process, if the target's links have an
+            address for each pair of nodes; else it is told by the others' `advertised_internal`.
+        reached: where each of those reaches it, if each pair has an address.
         services: where it reaches each process of the service that holds the metadata, through the fabric.
         folder: the run's own, an absolute path; its name together with its parent's is unique among all open runs.
         collector: where the node sends its events.
@@ -63,6 +64,7 @@ class NodeSpec:
     folder: Path
     collector: Address
     peers: Mapping[str, Address] = field(default_factory=dict)
+    reached: Mapping[str, Address] = field(default_factory=dict)
     settings: Settings = field(default_factory=Settings)
     secret: str = field(default="", repr=False)
     shows_clocks: bool = False

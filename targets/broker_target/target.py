@@ -24,8 +24,8 @@ from targets.broker.core.inter_broker import AT, protocol_rules
 from targets.broker.core.rules import PROTOCOLS, Rules, TruncateTo, as_text, with_rule
 from targets.broker_target import layout
 from targets.kafka_family.clients.part import KafkaClients
-from targets.kafka_family.faults import FAULTS
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.nemeses import FAULTS
 from targets.kafka_family.traits import OURS
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS

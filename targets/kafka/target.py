@@ -28,8 +28,8 @@ from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
 from targets.kafka.releases import BATCHES_SINCE, Entry, entries, release_of, spoken_entry, version
 from targets.kafka_family.clients.part import KafkaClients
-from targets.kafka_family.faults import FAULTS
 from targets.kafka_family.logs.reader import LOGS
+from targets.kafka_family.nemeses import FAULTS
 from targets.kafka_family.traits import KAFKA
 from targets.kafka_family.wire.wire import KafkaWire
 from targets.kafka_family.words import WORDS as FAMILY_WORDS

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from harness.cluster.cluster import Cluster, RunCancelled
-from harness.environment.machines import open_machines
+from harness.environment.opening import open_machines
 from harness.environment.real_time import RealTime
 from harness.events import Done
 from harness.history.file import History

@@ -19,7 +19,7 @@ def opened(wire: Wire | None) -> tuple[dict[str, Address], dict[str, dict[str, A
     """Return the address that each node advertises, and where it reaches each other node."""
     places: Any = {name: SimpleNamespace(internal_outside=address) for name, address in LISTENS.items()}
     with Fabric(LOOPBACK, lambda _: None, target="toy", wire=wire) as fabric:
-        links = open_node_links(fabric, dict(zip(LISTENS, range(3), strict=True)), places)
+        links = open_node_links(fabric, places)
     return (
         {name: each.advertised for name, each in links.items()},
         {name: dict(each.peers) for name, each in links.items()},

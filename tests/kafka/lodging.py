@@ -19,7 +19,8 @@ from pathlib import Path
 
 from harness import limits
 from harness.cluster.cluster import Cluster
-from harness.environment.machines import RealMachines, open_machines
+from harness.environment.machines import RealMachines
+from harness.environment.opening import open_machines
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import nemesis
 from harness.hosts.unwritten import why_untold
-from targets.kafka_family.faults import FAULTS
+from targets.kafka_family.nemeses import FAULTS
 from tests.faults import NEMESES
 
 STILL: Final = "{fault} [ABC]: still in force after its healing"

@@ -10,7 +10,8 @@ import pytest
 import nemesis
 from harness.cluster.fault import Fault
 from harness.effect import Band
-from targets.kafka_family import nemeses
+from targets.kafka_family import nemeses as of_kafka
+from targets.zookeeper import nemeses as of_zookeeper
 from tests.faults import NEMESES
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +24,7 @@ def module_of(fault: str) -> str:
 
 
 def test_every_module_is_a_line_of_the_table_under_its_own_name() -> None:
-    folders = [Path(package.__file__ or "").parent for package in (nemesis, nemeses)]
+    folders = [Path(package.__file__ or "").parent for package in (nemesis, of_kafka, of_zookeeper)]
     modules = {path.stem for folder in folders for path in folder.glob("*.py")} - {"__init__"}
     assert modules == {module_of(name) for name in NEMESES}
     assert list(NEMESES) == [fault.name for fault in NEMESES.values()]

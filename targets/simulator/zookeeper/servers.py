@@ -50,6 +50,11 @@ class SimZooKeeperServers:
         return {KIND: self._all}
 
     @property
+    def linked(self) -> tuple[str, ...]:
+        """None: nodes reach them as the metadata."""
+        return ()
+
+    @property
     def out(self) -> bool:
         """Whether nobody is answered."""
         return self._frozen or self._too_few()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.cluster.fault import Fault
-from targets.kafka_family.zookeeper import multi_lost
+from targets.kafka_family.nemeses import zookeeper_multi_lost
 from targets.zookeeper.nemeses import FAULTS as OF_ZOOKEEPER
 
-FAULTS: Final[dict[str, Fault]] = {**OF_ZOOKEEPER, "zookeeper-multi-lost": multi_lost.FAULT}
+FAULTS: Final[dict[str, Fault]] = {**OF_ZOOKEEPER, "zookeeper-multi-lost": zookeeper_multi_lost.FAULT}
