@@ -1,0 +1,64 @@
+"""The coordinator of a cluster of Fluss, which elects leaders: a service of each run, linked as servers are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.java import find_java
+from harness.launch import Address, Launch, Runtime
+from harness.model import FencepostError
+from harness.target.services import Others, Process, Service
+from harness.workload.plan import Place
+from targets.fluss.clients.client import FlussClient
+from targets.fluss.config import COORDINATOR, FILE, LOG4J, LOG4J_TEXT, command_line, server_yaml
+from targets.fluss.versions import class_path, library
+from targets.zookeeper.chroot import chroot_of
+
+NAME: Final = "coordinator"
+_ASKED_S: Final = 0.5
+
+
+def launch(process: Process, peers: Sequence[Process], others: Others) -> Launch:
+    """Return how a coordinator is started."""
+    del peers, others  # it is alone, and reaches ZooKeeper by its own links
+    run, place = process.run, process.place
+    assert run is not None, "a coordinator serves one run"
+    text = server_yaml(
+        process.name,
+        listens=place.internal,
+        clients=place.client,
+        clients_outside=place.client_outside,
+        reached=run.reached,
+        zookeeper=run.metadata,
+        root=chroot_of(run.folder),
+        data_dir=place.data_dir,
+        settings=run.settings,
+        rules=run.rules,
+    )
+    jars = inside(class_path(run.protocol, library()), place.library)
+    java = place.java or str(find_java().executable)
+    return Launch(
+        argv=command_line(java, jars, COORDINATOR, place.conf_dir),
+        files={FILE: text, LOG4J: LOG4J_TEXT},
+        runtime=Runtime.JAVA,
+        library=library(),
+    )
+
+
+def inside(jars: tuple[Path, ...], there: str) -> list[Path]:
+    """Return where a server finds these jars: in its host's copy of the library, if it has one."""
+    return [Path(there) / jar.relative_to(library()) if there else jar for jar in jars]
+
+
+def mode_of(address: Address) -> str:
+    """Return "active" if a coordinator answers at the address, else ""."""
+    client = FlussClient(str(address), Place("", 0), _ASKED_S)
+    try:
+        return "active" if client.serves() else ""
+    except (FencepostError, OSError):
+        return ""
+
+
+SERVICE: Final = Service(name=NAME, launch=launch, mode=mode_of, listeners=2, linked=True)
