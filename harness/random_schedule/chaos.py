@@ -41,8 +41,12 @@ FURTHER: Final[Mapping[Place, tuple[str, ...]]] = {
     Place(TOPIC, PARTITION + 2): ("C", "D", "A"),
 }
 FIRST_RECORDS: Final = "m1"
-# Kinds of a round, and moves in it; the waits between them, in milliseconds (before `tempo`).
+# How many replicas a further partition has: the first ones of FURTHER, in any order.
+REPLICATION: Final = (1, 2, 3)
+# Kinds of a round, and moves in it; the waits between them, in milliseconds (before `tempo`). Kinds hide each
+# other: some rounds have one, again and again.
 KINDS: Final = (2, 5)
+ALONE_SHARE: Final = 0.3
 MOVES: Final = (3, 9)
 WAIT_MS: Final = (50, 1200)
 # What a round takes besides its waits, at least, in seconds.
@@ -143,7 +147,7 @@ def draw_chaos(
         UsageError: it would have more steps than a schedule can have.
     """
     chance = Random(f"chaos {seed}")
-    further = FURTHER if partitions else {}
+    further = _further(seed) if partitions else {}
     nodes = (OTHER, *REPLICAS) if controller or partitions else REPLICAS
     aims = {aim: weight for aim, weight in AIMS.items() if controller or aim != CONTROLLER}
     drawing = _Drawing(chance, faults, tuple(kinds), nodes, aims)
@@ -179,6 +183,12 @@ def draw_chaos(
     )
 
 
+def _further(seed: int) -> Mapping[Place, tuple[str, ...]]:
+    """Return the further partitions, each with as many replicas as the seed draws."""
+    chance = Random(f"chaos replication {seed}")
+    return {place: replicas[: chance.choice(REPLICATION)] for place, replicas in FURTHER.items()}
+
+
 class _Drawing:
     """Draws rounds, one after another."""
 
@@ -203,7 +213,8 @@ class _Drawing:
     def round(self) -> list[Act]:
         """Return the steps of one round."""
         chance = self._chance
-        kinds = chance.sample(self._kinds, min(len(self._kinds), chance.randint(*KINDS)))
+        most = 1 if chance.random() < ALONE_SHARE else chance.randint(*KINDS)
+        kinds = chance.sample(self._kinds, min(len(self._kinds), most))
         due: dict[int, list[Act]] = {}
         steps: list[Act] = []
         for turn in range(chance.randint(*MOVES)):

@@ -12,12 +12,14 @@ Source:  every counterexample of hachikuji/kafka-specification consists of elect
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Final
 
 from harness.cluster.fault import Fault
 from harness.effect import DOWN, Effect
+from harness.random_schedule.alone import full_rate, kind_alone, with_one_kind
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.hardware import with_hardware
 from harness.random_schedule.older_format import has_older_format, older_format_schedule
@@ -26,7 +28,7 @@ from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, NAMED_MOVES, Profile
 from harness.random_schedule.removals import has_removals, with_removals
 from harness.random_schedule.seed_name import seed_name
-from harness.random_schedule.shape import is_lone, shaped
+from harness.random_schedule.shape import has_one_replica, is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
 from harness.random_schedule.tombstones import with_tombstones
 from harness.random_schedule.upgrades import (
@@ -106,8 +108,10 @@ class _Drawing:
         self._records: list[Count] = []
         three = chance.random() < profile.three_replicas
         self._replicas: tuple[str, ...] = REPLICAS if three else REPLICAS[:2]
-        if is_wide(seed, profile.breadth) and is_lone(seed):
+        wide = is_wide(seed, profile.breadth)
+        if is_lone(seed) if wide else has_one_replica(seed, profile.lone):
             self._replicas = REPLICAS[:1]
+        self._alone = "" if wide else kind_alone(seed, profile, faults)
         apart = chance.random() < profile.apart
         self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
         if not profile.controller:
@@ -115,6 +119,8 @@ class _Drawing:
         others = tuple(name for name in self._replicas if name != self._controller)
         self._nodes = (self._controller, *others)
         self._width = draw_width(seed, profile.breadth, Place(TOPIC, PARTITION), self._nodes)
+        if self._alone:
+            self._width = replace(self._width, clients=full_rate(Place(TOPIC, PARTITION)))
         self._nodes += self._width.others
         # Where faults may be injected: elsewhere no log of the main partition is.
         self._machines = self._nodes if self._width.wide else self._replicas
@@ -143,7 +149,7 @@ class _Drawing:
         min_isr = 2 if chance.random() < profile.min_isr_two else 1
         lag = chance.choice(profile.lags_ms)
         self._begin()
-        kinds, weights = self._temper()
+        kinds, weights = with_one_kind(self._alone, self._faults) if self._alone else self._temper()
         for _ in range(chance.randint(*profile.moves)):
             kind = chance.choices(kinds, weights)[0]
             if len(self._replicas) == 1 and kind in _BETWEEN_REPLICAS:
@@ -167,7 +173,7 @@ class _Drawing:
             if is_epochless(steps):
                 steps, clients = one_by_one(steps), for_epochless(clients)
         settings = Settings(
-            min_isr=min_isr,
+            min_isr=min(min_isr, len(self._replicas)) if self._profile.lone else min_isr,
             replica_lag_ms_max=lag or None,
             flush_messages=width.flush_messages,
             segment_bytes=width.segment_bytes or (KEYED_SEGMENT_BYTES if keys else None),
@@ -242,7 +248,7 @@ class _Drawing:
         self._produce_with(ALL, 2)
         if self._chance.random() < self._profile.begun:
             self._pass(1)
-        if self._chance.random() < self._profile.pattern_first:
+        if self._chance.random() < self._profile.pattern_first and not self._alone:
             self._pattern()
 
     def _produce(self) -> bool:

@@ -82,6 +82,9 @@ class Profile:
             second is long enough for an election, the third for a fetch that waits for records.
         lags_ms: the choices for replica_lag_ms_max; with None no slow follower leaves the ISR.
         three_replicas: the share of schedules with three replicas; the others have two.
+        lone: the share of all schedules that have one replica instead.
+        alone: the share of schedules that have one kind of fault, or of an operator's requests, again and again,
+            beside a producer that never pauses: a kind that others hide shows by itself.
         controller: whether the system has one; without, no node is there for it alone.
         apart: the share of schedules in which the controller is no replica.
         min_isr_two: the share of schedules with min.insync.replicas 2.
@@ -101,6 +104,8 @@ class Profile:
     pass_ms: tuple[tuple[float, float, float], ...]
     lags_ms: tuple[int | None, ...]
     three_replicas: float = 0.75
+    lone: float = 0.0
+    alone: float = 0.0
     controller: bool = True
     apart: float = 0.75
     min_isr_two: float = 0.3
@@ -140,6 +145,8 @@ DEFAULT: Final = Profile(
 REAL: Final = replace(
     DEFAULT,
     moves=(6, 20),
+    lone=0.1,
+    alone=0.2,
     lags_ms=(None, None, None, 250, 400),
     pattern_first=0.7,
     patterns=("flip", "laggard", "recall", "relapse", "relapse", "fork"),

@@ -31,6 +31,11 @@ def is_lone(seed: int) -> bool:
     return Random(f"lone {seed}").random() < LONE_SHARE
 
 
+def has_one_replica(seed: int, share: float) -> bool:
+    """Return True if a narrow run's partition has a single replica, as it has in so many of them."""
+    return Random(f"replication {seed}").random() < share
+
+
 def shaped(seed: int, settings: Settings, replicas: int) -> Settings:
     """
     Return the settings of a wide run.
