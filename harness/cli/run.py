@@ -29,6 +29,7 @@ from harness.search.simulated_search import SHRUNK_MAX, search_simulated
 from harness.search.single import play_one
 from harness.search.tally_tables import say
 from harness.suite.options import Options, configure_options, configure_stop, configure_targets
+from harness.target import found
 from harness.version import build
 from targets import DEFAULT_TARGET, VIRTUAL_HOST
 from workloads import WORKLOADS
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     configure_options(parser, ENVIRONMENTS, host=None, otherwise=f"{VIRTUAL_HOST} for our broker, else {LOCAL}")
     add = parser.add_argument
     add("--target", default=DEFAULT_TARGET, metavar="TARGET[:PROTOCOL]", help="the target, such as kafka:3.9.1")
-    add("--protocol", help=f"a protocol, or a mutant of one (default: {PROTOCOL})")
+    add("--protocol", help=f"a protocol, or a mutant of one (default: {PROTOCOL}, or the newest)")
     add("--rule", action="append", metavar="RULE=VALUE", help="change a rule of the protocol; may be repeated")
     add(
         "--set",
@@ -118,6 +119,11 @@ def run(arguments: argparse.Namespace) -> int:
     return play_one(runs, options, console)
 
 
+def _usual(target: str) -> str:
+    """Return the protocol of a target that is played if none is named: the newest of another's than ours."""
+    return PROTOCOL if target == DEFAULT_TARGET else next(reversed(found.target(target).protocols()))
+
+
 def runs_of(arguments: argparse.Namespace) -> RandomRuns:
     """Return the runs of the options; raise UsageError if --target and --protocol name two protocols."""
     target, _, named = arguments.target.partition(":")
@@ -127,7 +133,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         )
     return RandomRuns(
         target=target,
-        variant=named or arguments.protocol or PROTOCOL,
+        variant=named or arguments.protocol or _usual(target),
         host=arguments.host,
         changes=tuple(arguments.rule or ()),
         nemeses=tuple(name for text in arguments.nemesis or (ALL,) for name in text.split(",")),
