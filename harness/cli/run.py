@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _usual(target: str) -> str:
     """Return the protocol of a target that is played if none is named: the newest of another's than ours."""
-    return PROTOCOL if target == DEFAULT_TARGET else next(reversed(found.target(target).protocols()))
+    return PROTOCOL if target == DEFAULT_TARGET else list(found.target(target).protocols())[-1]
 
 
 def runs_of(arguments: argparse.Namespace) -> RandomRuns:

@@ -119,8 +119,8 @@ def addresses(started: Started) -> tuple[Address, ...]:
 
 
 def of_metadata(services: Sequence[Service], found: Others) -> Sequence[Address]:
-    """Return the addresses of the service that holds the metadata; () if none does."""
-    return next((found[each.name] for each in services if each.holds_metadata), ())
+    """Return the addresses of the service that holds the metadata; () if none does, or not yet."""
+    return next((found.get(each.name, ()) for each in services if each.holds_metadata), ())
 
 
 def prepare(host: Host, service: Service, process: Process) -> None:
