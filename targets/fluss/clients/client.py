@@ -30,7 +30,7 @@ _SERVERS_SHARE: Final = 0.8
 
 
 class Error(IntEnum):
-    """The errors after which nothing was appended, and no others."""
+    """The errors that say, in words of their own, that nothing was appended."""
 
     TABLE_NOT_EXIST = 7
     NOT_LEADER_OR_FOLLOWER = 12
@@ -43,6 +43,9 @@ class Error(IntEnum):
 
 
 _NOTHING_DONE: Final = frozenset(Error)
+# What a server answers that has appended a batch, and leads no more before all have it: the same errors, with the
+# text that each has by itself.
+_LATE: Final = frozenset({"Not leader or follower.", "The table or bucket does not exist."})
 
 
 class FlussClient(AtNode):
@@ -126,4 +129,5 @@ def _check(answer: Fields) -> None:
 
 
 def _meant(error: ServerError) -> Exception:
-    return Refused(str(error)) if error.code in _NOTHING_DONE else error
+    refused = error.code in _NOTHING_DONE and error.text not in _LATE
+    return Refused(str(error)) if refused else error

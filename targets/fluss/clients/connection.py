@@ -26,6 +26,7 @@ class ServerError(FencepostError):
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"error {code}: {text[:_SHOWN]}")
         self.code = code
+        self.text = text
 
 
 class Connection:
