@@ -150,6 +150,9 @@ class _Drawing:
         lag = chance.choice(profile.lags_ms)
         self._begin()
         kinds, weights = with_one_kind(self._alone, self._faults) if self._alone else self._temper()
+        if profile.lone and len(self._replicas) == 1:
+            able = [each for each in zip(kinds, weights, strict=True) if each[0] not in _BETWEEN_REPLICAS]
+            kinds, weights = [kind for kind, _ in able], [weight for _, weight in able]
         for _ in range(chance.randint(*profile.moves)):
             kind = chance.choices(kinds, weights)[0]
             if len(self._replicas) == 1 and kind in _BETWEEN_REPLICAS:
