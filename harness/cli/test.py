@@ -8,20 +8,25 @@ The exit code is the most severe of all targets: 0 as expected, 3 something is u
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from harness.cli import suites
 from harness.cli.asked import asked, run_own
 from harness.environment import ENVIRONMENTS
 from harness.suite.options import configure_options, configure_targets
-from harness.target.commands import spelled
+from harness.target.commands import spelled, usual
 from harness.target.found import entry
+
+# In place of a scenario's name.
+ALL: Final = "all"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     text = "a target, or one version of it, such as kafka:1.1.1; without versions all of them"
     parser.add_argument("targets_asked", metavar="TARGET[:VERSION]", nargs="+", help=text)
-    parser.add_argument("--scenario", action="append", metavar="NAME", help="only this scenario; may be repeated")
+    text = f"only this scenario, may be repeated; {ALL}: also those that the target leaves out of its usual suite"
+    parser.add_argument("--scenario", action="append", metavar="NAME", help=text)
     configure_options(parser, ENVIRONMENTS)
     configure_targets(parser)
 
@@ -39,7 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
         if own is not None:
             codes.append(run_own(own.of(versions), arguments))
             continue
-        selection = suites.Selection(name=f"test-{name}", make="scenarios", patterns=("*",))
-        options = argparse.Namespace(**vars(arguments), target=name, protocol=list(versions), rule=None)
+        # Whoever names scenarios may name any of them.
+        patterns = ("*",) if arguments.scenario else usual(entry(name))
+        selection = suites.Selection(name=f"test-{name}", make="scenarios", patterns=patterns)
+        given = {**vars(arguments), "target": name, "protocol": list(versions), "rule": None}
+        if arguments.scenario == [ALL]:
+            given["scenario"] = None
+        options = argparse.Namespace(**given)
         codes.append(suites.run(selection, options))
     return max(codes)

@@ -2,7 +2,8 @@
 Commands that a target's folder registers, in its module `commands`; it is read without the target itself.
 
 The module has `COMMANDS`, the commands that this system alone has, by name. Where one of them does for this target
-what `fencepost test` or `fencepost fetch` does for all, the module says so with `TEST` or `FETCH`.
+what `fencepost test` or `fencepost fetch` does for all, the module says so with `TEST` or `FETCH`. A target with a
+long suite says with `USUAL` which scenarios `fencepost test` plays; `--scenario all` plays the others too.
 """
 
 from __future__ import annotations
@@ -63,3 +64,9 @@ def spelled(one: Found, general: str) -> Spelled | None:
     """Return what stands for a general command, TEST or FETCH, of this target; None if nothing does."""
     own: Spelled | None = getattr(one.module_of(MODULE), general, None)
     return own
+
+
+def usual(one: Found) -> Sequence[str]:
+    """Return the patterns of the scenarios that `fencepost test` plays if it is asked for none."""
+    found: Sequence[str] = getattr(one.module_of(MODULE), "USUAL", ("*",))
+    return found
