@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from checkers.facts.printed_cuts import cuts_text
 from checkers.facts.view import at, epochs_text, offsets_text
 from checkers.rules.loss import Loss
 from harness.model import Kind, ranges_of
@@ -16,7 +17,8 @@ def loss_sentence(group: Sequence[Loss]) -> str:
     ranges = ranges_of(each.record.offset for each in group if each.record.offset >= 0)
     subject = f"{record.name} ({offsets_text(ranges)})" if ranges else record.name
     writer = f"written by {record.written.process}{_under(loss.writer_epoch)}, " if record.written else ""
-    text = f"{subject}, {writer}{record.said}, is gone: {_how(loss)}; {_judgement(loss)}."
+    how = "; ".join(filter(None, (_how(loss), cuts_text(loss.cuts))))
+    text = f"{subject}, {writer}{record.said}, is gone: {how}; {_judgement(loss)}."
     return text[0].upper() + text[1:] if record.acked is None else text
 
 

@@ -16,6 +16,7 @@ from checkers.facts.kept import must_hold
 from checkers.facts.known_gaps import last_standing, returned_unseen, returned_with_all
 from checkers.facts.losing import losing_takeover
 from checkers.facts.outages import Outage, outages
+from checkers.facts.printed_cuts import PrintedCut, cuts_below
 from checkers.facts.proof import (
     Breach,
     Case,
@@ -84,6 +85,7 @@ class Loss:
         lacking: the evidence that is missing, "" if none.
         log: the final log that lacks it.
         read: the client's read that lacks it, if only the read does.
+        cuts: what nodes printed of cuts below it, if they report no events.
     """
 
     kind: Kind
@@ -98,6 +100,7 @@ class Loss:
     lacking: str = ""
     log: FinalLog | None
     read: Op | None
+    cuts: tuple[PrintedCut, ...] = ()
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -113,6 +116,7 @@ class Loss:
         """The indexes of the ops that prove the loss."""
         record = self.record
         ops = [record.ok, record.written, self.cause, self.read, *(excuse.op for excuse in self.excused)]
+        ops += [cut.op for cut in self.cuts]
         ops += [op for breach in self.breaches for op in breach.ops]
         indexes = [op.index for op in ops if op is not None]
         if self.takeover:
@@ -179,6 +183,7 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
         takeover=takeover,
         log=log,
         read=read if log is None else None,
+        cuts=() if copies_of(ops).reported or log is None else cuts_below(ops, offset, record.ok.index),
     )
     if record.promise is None:
         kept = takeover is None and log is not None and must_hold(ops, log, (offset, record.value), written)

@@ -66,7 +66,7 @@ def spelled(one: Found, general: str) -> Spelled | None:
     return own
 
 
-def usual(one: Found) -> Sequence[str]:
+def usual(one: Found) -> tuple[str, ...]:
     """Return the patterns of the scenarios that `fencepost test` plays if it is asked for none."""
-    found: Sequence[str] = getattr(one.module_of(MODULE), "USUAL", ("*",))
+    found: tuple[str, ...] = getattr(one.module_of(MODULE), "USUAL", ("*",))
     return found
