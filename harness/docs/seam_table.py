@@ -150,10 +150,10 @@ def _modules(value: Any) -> Iterator[str]:
     if isinstance(value, tuple | list):
         yield from (module for each in value for module in _modules(each))
         return
-    module = value.__module__ if isinstance(value, FunctionType) else type(value).__module__
+    module = value.__module__ if isinstance(value, FunctionType | type) else type(value).__module__
     if module.startswith("targets."):
         yield module
-    elif is_dataclass(value):
+    elif is_dataclass(value) and not isinstance(value, type):
         yield from (module for each in fields(value) for module in _modules(getattr(value, each.name)))
 
 
