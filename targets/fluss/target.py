@@ -18,7 +18,6 @@ from harness.launch import Launch, Runtime
 from harness.model import UsageError
 from harness.target.log_client import clients_of
 from harness.target.metadata import Metadata, TargetRun
-from harness.target.operator import Operator
 from harness.target.target import NodeSpec, Printed
 from harness.target.traits import Epochs, Traits
 from targets.fluss import coordinator, printed
@@ -112,10 +111,12 @@ class FlussTarget:
 
         return FlussView(run)
 
-    def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
+    def operator(self, run: TargetRun, metadata: Metadata) -> FlussView:
         """Return the same view of ZooKeeper, in which requests are made."""
+        from targets.fluss.view import FlussView
+
         del run
-        assert isinstance(metadata, Operator), "these metadata are a view of ZooKeeper"
+        assert isinstance(metadata, FlussView), "these metadata are a view of ZooKeeper"
         return metadata
 
     def printed(self, line: str) -> Printed | None:
