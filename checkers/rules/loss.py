@@ -185,6 +185,8 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
         read=read if log is None else None,
         cuts=() if copies_of(ops).reported or log is None else cuts_below(ops, offset, record.ok.index),
     )
+    if offset < 0 and record.by_all and not copies_of(ops).reported:
+        return _seen_nowhere(ops, loss)
     if record.promise is None:
         kept = takeover is None and log is not None and must_hold(ops, log, (offset, record.value), written)
         return loss if kept else _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
@@ -365,6 +367,13 @@ def _keepers(ops: Sequence[Op], record: Record) -> Keepers | None:
     if record.assured is not None:
         return Keepers(ops, record.assured)
     return keepers_of(ops, record.offset, record.value)
+
+
+def _seen_nowhere(ops: Sequence[Op], loss: Loss) -> Loss:
+    """Judge a record that was acknowledged, no client knows where, and that nobody was shown or holds."""
+    if faults_since(ops, loss.record.ok.time_ns):
+        return replace(loss, kind=Kind.UNCHECKED, lacking="nobody saw at which offset it was")
+    return replace(loss, breaches=(Breach(text="no log holds it, and no client was shown it"),))
 
 
 def _epoch_of(ops: Sequence[Op], written: Op | None) -> int | None:

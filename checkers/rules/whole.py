@@ -6,7 +6,7 @@ Whether indexes and times rise is judged for all ops of a run at once (checkers/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -210,6 +210,8 @@ def _told(event: Event) -> Sequence[str | None]:
 def _completions(ops: PartOps) -> Iterator[_Lack]:
     """Yield completions without their invoke, and invokes without their completion."""
     over = bool(ops.by_key.get((Source.RUNNER, "done")))
+    setup = setup_of(ops)
+    untold = frozenset((setup.untold or ()) if setup else ())
     asked: Callable[[Op, Any], _Asked]
     for (source, f), group in ops.by_key.items():
         if f == "produce":
@@ -236,7 +238,7 @@ def _completions(ops: PartOps) -> Iterator[_Lack]:
                 waiting[key] = op
             elif waiting.pop(key, None) is None and not (f == "step" and event.skipped):
                 yield f"{_named(op)} ended as {op.type.value}, and has no such invoke", (op.index,)
-            if odd := _odd(op.type, event):
+            if odd := _odd(op.type, event, untold):
                 yield f"{_named(op)} is {op.type.value}, and {odd}", (op.index,)
         if over:
             for op in waiting.values():
@@ -282,12 +284,17 @@ def _named(op: Op) -> str:
     return f"{what} at {at(op)}"
 
 
-def _odd(type_: OpType, event: _Ended) -> str:
-    """Return how an op contradicts its own type, "" if it does not."""
+def _odd(type_: OpType, event: _Ended, untold: Collection[str]) -> str:
+    """
+    Return how an op contradicts its own type, "" if it does not.
+
+    Args:
+        untold: The producers that are not told at which offset a record was acknowledged.
+    """
     ok = type_ is OpType.OK
     error = event.error
     if isinstance(event, Produce):
-        if ok and event.acks != 0 and (event.offset is None or event.offset < 0):
+        if ok and event.acks != 0 and event.name not in untold and (event.offset is None or event.offset < 0):
             return "has no offset"
         if not ok and event.offset is not None:
             return "has an offset"

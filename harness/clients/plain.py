@@ -22,9 +22,10 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from harness import limits
 from harness.cleanup.process import until
+from harness.clients.beside import Beside
 from harness.clients.clock import left
 from harness.clients.in_thread import InThread
-from harness.clients.library import LibraryConsumer, LibraryProducer, text_of
+from harness.clients.library import LibraryConsumer, LibraryProducer, Reader, Sender, text_of
 from harness.clients.plain_nodes import PATIENCE_OF_STEP_S, PATIENCE_S, PlainNodes, acks_of
 from harness.clients.plain_work import PlainReader, PlainSender, impossible_of, produced, read_from, unsendable
 from harness.clients.threads import Threads, Work
@@ -50,6 +51,7 @@ class PlainClient:
         make: makes the target's plain client.
         target: the target's name.
         bootstrap: returns "host:port" of the running nodes; called again for each round of questions.
+        beside: a library on which some clients of workloads stand.
 
     Raises:
         PreconditionError: the cluster does not do what the scenario needs.
@@ -60,6 +62,7 @@ class PlainClient:
     target: str = ""
     history: History
     bootstrap: Callable[[], Sequence[str]]
+    beside: Beside | None = None
     sends_once: ClassVar[bool] = True
     churns: ClassVar[bool] = False
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -133,7 +136,7 @@ class PlainClient:
 
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
         """Start each client in a thread of its own, as one process of the history."""
-        for why in impossible_of(clients, acks_of(self.make)):
+        for why in impossible_of(clients, acks_of(self.make), self.beside):
             raise UsageError(why)
         addresses = list(nodes.values())
 
@@ -141,13 +144,21 @@ class PlainClient:
             return PlainNodes(self.make, lambda: addresses, target=self.target)
 
         def produces(plan: ProducerPlan) -> Work:
-            sender = PlainSender(plan, asking())
+            sender: Sender
+            if self.beside is not None and self.beside.sends(plan, clients):
+                sender = self.beside.sender(plan, addresses)
+            else:
+                sender = PlainSender(plan, asking())
             return LibraryProducer(
                 plan, seed, process=self._process(), history=self.history, sender=sender, digest=_no_digest
             ).run
 
         def consumes(plan: ConsumerPlan) -> Work:
-            reader = PlainReader(plan, asking(), addresses)
+            reader: Reader
+            if self.beside is not None and self.beside.reads(plan, clients):
+                reader = self.beside.reader(plan, addresses)
+            else:
+                reader = PlainReader(plan, asking(), addresses)
             return LibraryConsumer(plan, seed, process=self._process(), history=self.history, reader=reader).run
 
         return Threads(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from harness.cleanup.ledger import Ledger
+from harness.clients.beside import Beside
 from harness.clients.plain import PlainClient
 from harness.clients.plain_nodes import PATIENCE_S, acks_of, bounded
 from harness.clients.plain_work import impossible_of, plainly, unsendable
@@ -29,11 +30,13 @@ class PlainClients:
         make_one: makes the client of one partition at one node.
         target: the target's name, for errors.
         creates_topics: whether the target's operator makes topics, since no client can choose their nodes.
+        beside: a library on which some clients of workloads stand; None: there is none.
     """
 
     make_one: MakeLogClient
     target: str = ""
     creates_topics: bool = False
+    beside: Beside | None = None
     names: Sequence[str] = (NAME,)
     killable: ClassVar[bool] = False
 
@@ -48,7 +51,7 @@ class PlainClients:
 
     def fit(self, plans: Clients) -> Clients:
         """Return producers with acks=all that send values alone, once; no churners, and no libraries."""
-        return plainly(plans, acks_of(self.make_one))
+        return plainly(plans, acks_of(self.make_one), self.beside)
 
     def own(self, rules: Mapping[str, str]) -> str:
         """Return the only one."""
@@ -61,7 +64,9 @@ class PlainClients:
         """Return a run's client."""
         del ledger  # none of its clients has a process
         pick("client", {NAME: PlainClient}, name)
-        return PlainClient(make=self.make_one, target=self.target, history=history, bootstrap=bootstrap)
+        return PlainClient(
+            make=self.make_one, target=self.target, history=history, bootstrap=bootstrap, beside=self.beside
+        )
 
     def require(self, name: str) -> None:
         """Do nothing: the target's folder has all that it needs."""
@@ -71,10 +76,15 @@ class PlainClients:
         del plans
         return {}
 
+    def untold(self, plans: Clients) -> tuple[str, ...]:
+        """Return the producers that stand on the library."""
+        beside = self.beside
+        return tuple(each.name for each in plans.producers if beside is not None and beside.sends(each, plans))
+
     def impossible(self, plans: Clients, own: str) -> Iterator[str]:
         """Yield what a plain client has no call for."""
         del own
-        return impossible_of(plans, acks_of(self.make_one))
+        return impossible_of(plans, acks_of(self.make_one), self.beside)
 
     def serves(self, address: str) -> bool:
         """Ask the node if the client can; else look whether it listens."""

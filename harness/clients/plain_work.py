@@ -8,12 +8,13 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
+from harness.clients.beside import Beside
 from harness.clients.library import POLL_RECORDS_MAX, Came, Record, Refusal, Report
 from harness.clients.outcome import Outcome
 from harness.clients.plain_nodes import PlainNodes
 from harness.model import OpType, TargetError
 from harness.target.log_client import Batches, Found, LogClient, Refused
-from harness.workload.plan import ACKS_ALL, Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import ACKS_ALL, Clients, ConsumerPlan, Library, Place, ProducerPlan, Via
 from harness.workload.script import Send
 
 OFFSET_MAX: Final = 2**63 - 1
@@ -146,7 +147,7 @@ class PlainReader:
         self._nodes.close()
 
 
-def impossible_of(plans: Clients, able: Collection[int]) -> Iterator[str]:
+def impossible_of(plans: Clients, able: Collection[int], beside: Beside | None = None) -> Iterator[str]:
     """Yield, for each planned client, what the target's client, which can wait for these acks, has no call for."""
     for churner in plans.churners:
         yield f"churner {churner.name}: the target's client creates and deletes no topics"
@@ -157,6 +158,8 @@ def impossible_of(plans: Clients, able: Collection[int]) -> Iterator[str]:
         if plan.kill_after is not None:
             yield f"{plan.name} kill_after=…: the target's client has no process of its own"
     for producer in plans.producers:
+        if beside is not None and beside.sends(producer, plans):
+            continue
         found = {unsendable(acks, codec, able) for acks in producer.acks for codec in producer.codecs} - {""}
         if producer.keys or producer.tombstones:
             found.add("keys")
@@ -166,28 +169,31 @@ def impossible_of(plans: Clients, able: Collection[int]) -> Iterator[str]:
             yield f"producer {producer.name} with {why}; expected acks=all and values alone of the target's client"
 
 
-def plainly(plans: Clients, able: Collection[int]) -> Clients:
-    """Return a workload's clients as one with these acks can be them; what stands on a library is left out."""
+def plainly(plans: Clients, able: Collection[int], beside: Beside | None = None) -> Clients:
+    """
+    Return a workload's clients as one with these acks can be them; what stands on another library is left out.
+
+    A producer that sends again stands on the target's library, if it can.
+    """
     return replace(
         plans,
         producers=tuple(
-            replace(
-                each,
-                acks=tuple(acks for acks in each.acks if acks in able) or (ACKS_ALL,),
-                codecs=("none",),
-                keys=0,
-                tombstones=0.0,
-                together=0.0,
-                retries=0,
-                idempotent=False,
-                kill_after=None,
-            )
+            _simple(each) if beside is not None and beside.sends(each, plans) else _plain(each, able)
             for each in plans.producers
-            if each.client is None
+            if each.client is None or (each.client is Library.RAW and beside is not None)
         ),
         consumers=tuple(replace(each, kill_after=None) for each in plans.consumers if each.client is None),
         churners=(),
     )
+
+
+def _simple(plan: ProducerPlan) -> ProducerPlan:
+    return replace(plan, codecs=("none",), keys=0, tombstones=0.0, together=0.0, client=None, kill_after=None)
+
+
+def _plain(plan: ProducerPlan, able: Collection[int]) -> ProducerPlan:
+    acks = tuple(acks for acks in plan.acks if acks in able) or (ACKS_ALL,)
+    return replace(_simple(plan), acks=acks, retries=0, idempotent=False)
 
 
 def unsendable(acks: int, codec: str, able: Collection[int] = (ACKS_ALL,)) -> str:

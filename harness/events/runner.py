@@ -62,6 +62,10 @@ class Setup(Event):
         default=None,
         metadata=key("the producers whose records are sent again and must be there once; absent for none"),
     )
+    untold: tuple[str, ...] | None = field(
+        default=None,
+        metadata=key("the producers that are not told at which offset a record was acknowledged; absent for none"),
+    )
     partitions: int = field(
         default=1, metadata=key("how many partitions of the topic there are, from `partition` on; absent for one")
     )

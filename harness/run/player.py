@@ -147,6 +147,7 @@ class Player:
                 traits=cluster.traits,
                 power_tier=cluster.host.power_tier,
                 sends_once=client.sends_once,
+                untold=cluster.target.clients.untold(spec.scenario.clients),
                 services=cluster.service_nodes if hits else linked,
             )
             cluster.record("runner", OpType.INFO, setup)
@@ -224,7 +225,13 @@ def _progress(op: Op, on_step: Callable[[str], None]) -> None:
 
 
 def setup_event(
-    spec: RunSpec, *, traits: Traits, power_tier: str, sends_once: bool, services: tuple[str, ...] = ()
+    spec: RunSpec,
+    *,
+    traits: Traits,
+    power_tier: str,
+    sends_once: bool,
+    services: tuple[str, ...] = (),
+    untold: tuple[str, ...] = (),
 ) -> Setup:
     """Return the history's first event: everything that was chosen and drawn."""
     settings, counts = spec.scenario.settings, spec.draw.counts
@@ -255,6 +262,7 @@ def setup_event(
         message_format=settings.message_format.value,
         sends_once=sends_once and spec.scenario.clients.sends_once,
         idempotent=spec.scenario.clients.idempotent or None,
+        untold=untold or None,
         must_play=spec.must_play or None,
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
         churned=spec.scenario.clients.churned or None,

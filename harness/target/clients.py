@@ -218,6 +218,9 @@ class TargetClients(Protocol):
     def lacking(self, plans: Clients) -> Mapping[Library, str]:
         """Return, of each library that plans name and this machine cannot have, why, and what to do."""
 
+    def untold(self, plans: Clients) -> tuple[str, ...]:
+        """Return the producers that are not told at which offset a record was acknowledged."""
+
     def impossible(self, plans: Clients, own: str) -> Iterator[str]:
         """Yield, for each planned client that is impossible beside a run's own, why; a lack is no such reason."""
 

@@ -80,16 +80,19 @@ class MakeLogClient(Protocol):
         """Return the client of this partition at the node at "host:port"."""
 
 
-def clients_of(make_one: MakeLogClient, *, creates_topics: bool = False) -> TargetClients:
+def clients_of(
+    make_one: MakeLogClient, *, creates_topics: bool = False, beside: object | None = None
+) -> TargetClients:
     """
     Return the part `clients` of a target with this client.
 
     Args:
         creates_topics: whether the target's operator makes topics.
+        beside: a library on which some clients of workloads stand: a `Beside` of harness/clients/beside.py.
     """
     # Imported on demand: a target imports this package, and what makes a run's clients is above it.
     made: TargetClients = load("clients", _PLAIN, "plain", "PlainClients")(
-        make_one=make_one, creates_topics=creates_topics
+        make_one=make_one, creates_topics=creates_topics, beside=beside
     )
     return made
 

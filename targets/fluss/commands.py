@@ -1,4 +1,4 @@
-"""What `fencepost test fluss` plays: KIP-101's scenarios, and those of its own; `--scenario all` plays the rest."""
+"""What `fencepost test fluss` plays: KIP-101's scenarios, and its own; `--scenario all` plays the rest."""
 
 from __future__ import annotations
 

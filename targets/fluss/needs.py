@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Final
 
+from harness.extras import lacks
 from harness.target.needs import Row
 from targets.fluss.versions import RELEASES, library, release_of
 
@@ -23,4 +24,10 @@ ROWS: Final = {
         serves=f"fluss:{name} as a target",
     )
     for name in RELEASES
+} | {
+    "pyfluss": Row(
+        why_not=lambda: lacks("fluss"),
+        install="pip install 'fencepost[fluss]'",
+        serves="producers on fluss that send again",
+    )
 }

@@ -22,6 +22,7 @@ from harness.target.target import NodeSpec, Printed
 from harness.target.traits import Epochs, Traits
 from targets.fluss import coordinator, printed
 from targets.fluss.clients.client import FlussClient
+from targets.fluss.clients.pyfluss import Pyfluss
 from targets.fluss.config import FILE, LOG4J, LOG4J_TEXT, OWNED, TABLET, command_line, server_yaml
 from targets.fluss.logs.reader import LOGS
 from targets.fluss.versions import NAME, RELEASES, class_path, library, release_of
@@ -49,7 +50,7 @@ class FlussTarget:
     name = NAME
     wire = WIRE
     words = WORDS
-    clients = clients_of(FlussClient, creates_topics=True)
+    clients = clients_of(FlussClient, creates_topics=True, beside=Pyfluss())
     logs = LOGS
     abilities = frozenset({Ability.ELECT, Ability.EXPIRE, Ability.MEMBERS})
     services = (ZOOKEEPER, coordinator.SERVICE)

@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka import errors as theirs
 
 from harness.clients.library import LINGER_MS, POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
+from harness.clients.loop import Loop
 from harness.clients.outcome import Outcome
 from harness.keys import headers_of, key_bytes, value_bytes
 from harness.model import OpType
@@ -46,33 +46,6 @@ REQUEST_MS_MIN: Final = 100
 BATCH_BYTES_MAX: Final = 1_000_000
 # How long a batch lives that is sent once: it is too old as soon as it was sent.
 _NO_TIME: Final = -1.0
-
-
-class Loop:
-    """An event loop in a thread of its own, so that the library works on between two calls."""
-
-    def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=f"loop {name}", daemon=True)
-        self._thread.start()
-
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the loop, and return its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-    def close(self) -> None:
-        """End the loop and its thread; what still runs in it is cancelled."""
-        self.run(_cancelled())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
-async def _cancelled() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
 
 
 class AiokafkaSender:
