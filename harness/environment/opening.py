@@ -82,7 +82,7 @@ def open_machines(
         linked: dict[str, Mapping[str, Address]] = {}
 
         def tell(service: Service, process: Process, others: Others) -> OfRun:
-            holding = tuple(of_metadata(target.services, others))
+            holding = past_links = tuple(of_metadata(target.services, others))
             if service.linked:
                 linked[process.name] = open_service_links(
                     fabric, process.name, process.place.internal_outside, ids
@@ -94,6 +94,7 @@ def open_machines(
                 rules=spec.rules,
                 settings=spec.scenario.settings,
                 metadata=holding,
+                past_links=past_links,
                 reached=linked.get(process.name, {}),
             )
 

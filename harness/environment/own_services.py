@@ -191,6 +191,7 @@ class OwnServices:
     def _boot(self, name: str) -> None:
         found = self._of[name]
         prepare(self._host, found.service, self._process(name))
+        found.service.before_restart(self._process(name))
         self._host.start(name, found.launches[name])
 
     def _await_others(self, found: Started, gone: str) -> None:

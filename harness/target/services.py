@@ -28,6 +28,7 @@ class OfRun:
         folder: the run's own, as nodes are told it.
         protocol: the version that the run's nodes are of, with its rules.
         metadata: where it reaches each process of the service that holds the metadata; by links if it is linked.
+        past_links: the same processes, as the harness reaches them.
         reached: node -> where that node reaches it, if it is linked.
     """
 
@@ -36,6 +37,7 @@ class OfRun:
     rules: Mapping[str, str]
     settings: Settings = field(default_factory=Settings)
     metadata: tuple[Address, ...] = ()
+    past_links: tuple[Address, ...] = ()
     reached: Mapping[str, Address] = field(default_factory=dict)
 
 
@@ -89,6 +91,7 @@ class Service:
             `place.internal`.
         holds_metadata: the harness's own view of the metadata asks it, and hears nothing while it is out.
         prepared: file's name -> text of what must be in a process's data directory before it starts.
+        before_restart: what is done before a process that ended starts again: it may wait for its own past to end.
         sessions: the sessions of the clients that are connected to a process now, asked at its address.
         start_s_max: how long a process may take until it serves, in seconds.
     """
@@ -104,6 +107,7 @@ class Service:
     linked: bool = False
     holds_metadata: bool = False
     prepared: Callable[[Process], Mapping[str, str]] = lambda _: {}
+    before_restart: Callable[[Process], None] = lambda _: None
     sessions: Callable[[Address], frozenset[int]] = lambda _: frozenset()
     start_s_max: float = limits.SERVICE_START_S_MAX
 

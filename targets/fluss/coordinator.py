@@ -13,8 +13,11 @@ from harness.target.services import Others, Process, Service
 from harness.workload.plan import Place
 from targets.fluss.clients.client import FlussClient
 from targets.fluss.config import COORDINATOR, FILE, LOG4J, LOG4J_TEXT, command_line, server_yaml
+from targets.fluss.tables import COORDINATORS
 from targets.fluss.versions import class_path, library
+from targets.zookeeper import server as zookeeper
 from targets.zookeeper.chroot import chroot_of
+from targets.zookeeper.sessions import close_session, owner_of
 
 NAME: Final = "coordinator"
 _ASKED_S: Final = 0.5
@@ -52,6 +55,22 @@ def inside(jars: tuple[Path, ...], there: str) -> list[Path]:
     return [Path(there) / jar.relative_to(library()) if there else jar for jar in jars]
 
 
+def end_registration(process: Process) -> None:
+    """
+    End the session of a coordinator that was killed, as its timeout would; else the next one gives up.
+
+    Raises:
+        PreconditionError: ZooKeeper does not end it.
+        OSError: ZooKeeper does not answer.
+    """
+    run = process.run
+    assert run is not None, "a coordinator serves one run"
+    server = next((each for each in run.past_links if zookeeper.mode_of(each)), run.past_links[0])
+    session = owner_of(server, f"{chroot_of(run.folder)}{COORDINATORS}")
+    if session is not None:
+        close_session(server, session)
+
+
 def mode_of(address: Address) -> str:
     """Return "active" if a coordinator answers at the address, else ""."""
     client = FlussClient(str(address), Place("", 0), _ASKED_S)
@@ -61,4 +80,6 @@ def mode_of(address: Address) -> str:
         return ""
 
 
-SERVICE: Final = Service(name=NAME, launch=launch, mode=mode_of, listeners=2, linked=True)
+SERVICE: Final = Service(
+    name=NAME, launch=launch, mode=mode_of, before_restart=end_registration, listeners=2, linked=True
+)
