@@ -55,20 +55,20 @@ def number(found: Fields, field: int, default: int = 0) -> int:
     value = values[-1]
     if not isinstance(value, int):
         raise Malformed(f"field {field}: bytes; expected a number")
-    return value - (1 << 64) if value >> 63 else value
+    return _signed(value)
 
 
 def numbers(found: Fields, field: int) -> tuple[int, ...]:
-    """Return all numbers of a repeated field, packed or not."""
+    """Return all numbers of a repeated field, packed or not, signed."""
     values: list[int] = []
     for value in found.get(field, ()):
         if isinstance(value, int):
-            values.append(value)
+            values.append(_signed(value))
             continue
         at = 0
         while at < len(value):
             one, at = _varint(value, at)
-            values.append(one)
+            values.append(_signed(one))
     return tuple(values)
 
 
@@ -125,6 +125,10 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value % (1 << 64), at
     raise Malformed(f"byte {at}: a number of more than {_VARINT_BYTES_MAX} bytes")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
 
 
 def _spelled(value: int) -> bytes:
