@@ -76,6 +76,6 @@ def _records(base: int, covered: bytes) -> Iterator[tuple[int, str]]:
         found = pa.ipc.read_record_batch(pa.py_buffer(arrow), SCHEMA)
         found.validate(full=True)
         values = found.column(0).to_pylist()
-    except (struct.error, pa.ArrowInvalid, OSError) as error:
+    except (struct.error, pa.ArrowException, OSError, EOFError) as error:
         raise NoBatch(f"batch at offset {base}: {error}; expected a column of text") from error
     yield from ((base + number, value or "") for number, value in enumerate(values))
