@@ -185,7 +185,7 @@ def test_answer_that_is_no_offset_acknowledges_nothing(
 def test_what_the_client_cannot_say_is_refused_before_anything_is_sent(
     log: Log, history: History, options: dict[str, object], why: str
 ) -> None:
-    with pytest.raises(UsageError, match=f"produce m1 with {why}; expected acks=all"):
+    with pytest.raises(UsageError, match=f"produce m1 with {why}; the target's client cannot say it"):
         client_of(history).produce("log", 0, "m1", ["m1.0"], **options)  # type: ignore[arg-type]
     assert ([], []) == (log.asked, read_history(history.path))
 
