@@ -19,6 +19,8 @@ def opened(wire: Wire | None) -> tuple[dict[str, Address], dict[str, dict[str, A
     """Return the address that each node advertises, and where it reaches each other node."""
     places: Any = {name: SimpleNamespace(internal_outside=address) for name, address in LISTENS.items()}
     with Fabric(LOOPBACK, lambda _: None, target="toy", wire=wire) as fabric:
+        for number, name in enumerate(LISTENS, start=1):
+            fabric.add_node(name, number)
         links = open_node_links(fabric, places)
     return (
         {name: each.advertised for name, each in links.items()},
