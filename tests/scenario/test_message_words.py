@@ -15,6 +15,7 @@ from harness.scenario.words import MessageWords, messages
 from harness.target.wire import Stands, Word
 from nemesis import NEMESES
 from targets.broker_target.target import TARGET as BROKER
+from targets.fluss.target import TARGET as FLUSS
 from targets.kafka.target import TARGET as KAFKA
 
 HEAD = """title    x
@@ -69,7 +70,9 @@ def test_word_that_no_target_has_is_an_error_with_the_nearest_one() -> None:
 
 @pytest.mark.parametrize("word", [word for word in messages() if word != Word.QUESTION])
 def test_word_means_itself_where_a_wire_has_it(word: str) -> None:
-    assert word == MessageWords(BROKER, BROKER.rules("kip101", ())).api_of(word)
+    of_fluss = word in FLUSS.wire.messages and word not in BROKER.wire.messages
+    target, protocol = (FLUSS, "0.9.1") if of_fluss else (BROKER, "kip101")
+    assert word == MessageWords(target, target.rules(protocol, ())).api_of(word)
 
 
 @pytest.mark.parametrize(

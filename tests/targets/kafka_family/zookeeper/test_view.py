@@ -23,11 +23,13 @@ from harness.history.file import History, read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError
+from harness.target.metadata import PartitionTruth, Place
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.wishes import Wishes, decode_wishes, encode_wishes
 from targets.broker.core.zookeeper import ELECTIONS, PartitionState, encode_state
 from targets.broker_target import layout
 from targets.kafka_family.zookeeper.view import RealZooKeeperView
+from targets.zookeeper.metadata import ReadTruth
 from tests.clusters import run_of
 from tests.needs import needs
 from tests.services import zookeeper_on
@@ -78,21 +80,18 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that ends on what it read would else lack that state: the checkers would miss an ISR."""
-    late: list[tuple[bytes, ZnodeStat]] = []
+    late: list[tuple[PartitionTruth, ZnodeStat]] = []
     fired = threading.Event()
-    recorder = RealZooKeeperView._state_changed_of
 
-    def recorder_of(view: RealZooKeeperView, topic: str, partition: int) -> Any:
+    def watch_state(view: RealZooKeeperView, place: Place, path: str, read: ReadTruth) -> None:
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
             if data and stat:
-                late.append((data, stat))
+                late.append((read(data, stat), stat))
                 fired.set()
 
-        view_recorders.append(recorder(view, topic, partition))
-        return changed
+        view.client.DataWatch(path, changed)
 
-    view_recorders: list[Any] = []
-    monkeypatch.setattr(RealZooKeeperView, "_state_changed_of", recorder_of)
+    monkeypatch.setattr(RealZooKeeperView, "watch_state", watch_state)
     host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
     with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
         stack.callback(host.close)
@@ -106,8 +105,8 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
             put(view, path, encode_state(replace(STATE, leader_epoch=epoch)))
             assert fired.wait(WAIT_S)
         assert view.truth("log", 0) is not None
-        for data, stat in late:
-            view_recorders[0](data, stat)
+        for truth, stat in late:
+            view.record_state(("log", 0), truth, stat)
     states = [op.event for op in read_history(history.path) if isinstance(op.event, MetadataState)]
     assert [5] == [state.epoch for state in states]
 
@@ -128,7 +127,7 @@ def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_pr
         view.watch([])
         put(view, layout.controller_path(), b"{}")
         assert until(lambda: "ZeroDivisionError: a bug" in refusal(history), WAIT_S)
-        view._delete(layout.controller_path())  # A watch of a history that has given up is silent, too.
+        view.delete(layout.controller_path())  # A watch of a history that has given up is silent, too.
         put(view, layout.registration_path(1), b"{}")
         assert not caplog.messages
 
@@ -171,7 +170,7 @@ class Nodes:
 def view_of(client: Nodes) -> RealZooKeeperView:
     """Return a view of these nodes, with all that it needs to read and to write."""
     view = RealZooKeeperView.__new__(RealZooKeeperView)
-    vars(view).update(_client=client, _silent="", _address="zk:2181", _layout=layout, _ids={"A": 1, "B": 2})
+    vars(view).update(client=client, _silent="", _address="zk:2181", _layout=layout, _ids={"A": 1, "B": 2})
     return view
 
 
