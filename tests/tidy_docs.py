@@ -91,7 +91,7 @@ def dead_names(tree: Tree, made_later: Iterable[str] = ()) -> list[str]:
 def unexplained(tree: Tree) -> list[str]:
     """Find requirements without a line in docs/dependencies.md, and lines there without a requirement."""
     wanted = {
-        re.split(r"[<>=!~ ]", line)[0].lower().replace("_", "-")
+        re.split(r"[<>=!~; ]", line)[0].lower().replace("_", "-")
         for name in ("requirements.in", "requirements.txt", "requirements-java.txt", "requirements-bench.txt")
         for line in tree.get(name, "").splitlines()
         if line and not line.startswith("#")

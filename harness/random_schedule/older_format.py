@@ -26,6 +26,7 @@ from harness.cluster.fault import Fault
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.profile import Profile
 from harness.random_schedule.seed_name import seed_name
+from harness.random_schedule.timing import QUIET_MS
 from harness.random_schedule.width import is_wide
 from harness.scenario.file import Scenario, Step
 from harness.scenario.heads import Count
@@ -43,7 +44,7 @@ FORK_SHARE: Final = 0.6
 CHANGES_SHARE: Final = 0.5
 CHANGE_SHARE: Final = 0.7
 # Long enough that every follower has learned the last high watermark, and written it down.
-QUIET: Final = Pass(Decimal(400))
+QUIET: Final = Pass(Decimal(QUIET_MS))
 # Long enough for an election, or for records to reach their leader.
 SOON: Final = Pass(Decimal(60))
 HEAL_WITHIN_S: Final = 10.0

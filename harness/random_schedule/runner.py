@@ -22,11 +22,12 @@ from harness.keys import keyed
 from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
 from harness.random_schedule.applicable import moves, why_not
 from harness.random_schedule.final_records import FINAL_RECORDS
-from harness.random_schedule.timing import ELECTION_MS, VIRTUAL, Timing
+from harness.random_schedule.timing import ELECTION_MS, QUIET_MS, VIRTUAL, Timing
 from harness.scenario.file import Scenario, Step
 from harness.scenario.runner import Play
 from harness.scenario.steps import MEANWHILE, Act, Inject, Pass, Produce
 from harness.target.clients import Underway
+from harness.target.settings import MessageFormat
 from harness.workload.plan import ACKS_ALL
 
 # Long enough for what is still under way: an election that was asked for, a produce that is sent again.
@@ -155,8 +156,9 @@ class RandomPlay(Play):
         seconds = ms / 1000 * self.timing.tempo
         if self.timing.settled_s_max and ms >= ELECTION_MS and not self._waiting.over():
             self._until(self._waiting.over, seconds + self.timing.settled_s_max)
-        else:
-            self._let_pass(seconds)
+            if ms < QUIET_MS or self.scenario.settings.message_format is MessageFormat.WITH_EPOCHS:
+                return
+        self._let_pass(seconds)
 
     def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         """Wait until the condition holds or the time is up; return at once if the time is 0."""

@@ -58,3 +58,6 @@ REAL: Final = Timing(
 )
 # A pass of at least this length, before `tempo`, is meant for an election (harness/random_schedule/profile.py).
 ELECTION_MS: Final = 8.0
+# Without epochs one of at least this length lets followers learn the last high watermark: it lasts, also
+# once records have an outcome.
+QUIET_MS: Final = 400

@@ -36,6 +36,7 @@ class Part:
     name = "part"
     power_tier = "none"
     bind_address = "127.0.0.1"
+    clients = SimpleNamespace(untold=lambda _plans: ())
 
     def __init__(self, **_: object) -> None:
         self.closed = 0

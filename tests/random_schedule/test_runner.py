@@ -168,6 +168,14 @@ def test_pass_ends_with_the_outcome_of_records_that_wait_for_it() -> None:
     assert {OpType.OK} == {op.type for op in ops[begun.index : ended.index] if op.f == "produce"}
 
 
+def test_pass_without_epochs_lasts_until_followers_know_the_last_high_watermark() -> None:
+    steps = ("pass 1ms", "produce m1 acks=all meanwhile", "pass 900ms")
+    head = HEAD.replace("min_isr=1", "min_isr=1 message_format=without_epochs")
+    ops = played(*steps, timing=Timing(settled_s_max=0.5), head=head)
+    begun, ended = (op for op in ops if op.value.get("text") == "pass 900ms")
+    assert ended.time_ns - begun.time_ns >= 900_000_000
+
+
 def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
     """Source: KAFKA-3924: a broker up to 2.0 exits when its log is longer than its leader's."""
 
