@@ -77,15 +77,15 @@ def isolate(cluster: Cluster, fault: str, effect: Effect, node: str) -> str:
     Raises:
         PreconditionError: as `sever`; or the service has several processes, which are one to the fabric.
     """
-    linked = () if cluster.services is None else cluster.services.linked
-    if node not in cluster.service_nodes or node in linked:
+    by_links = linked(cluster)
+    if node not in cluster.service_nodes or node in by_links:
         return sever(cluster, fault, effect, node, around(cluster, node))
     refuse_twice(cluster, fault, node)
-    if len(cluster.service_nodes) - len(linked) > 1:
+    if len(cluster.service_nodes) - len(by_links) > 1:
         raise PreconditionError(
             f"{node}: links to several processes of services are one to the fabric; expected a lone one"
         )
-    rules = tuple(cluster.fabric.cut(name, METADATA, close=True) for name in cluster.ids)
+    rules = tuple(cluster.fabric.cut(name, METADATA, close=True) for name in (*cluster.ids, *by_links))
     return begin(cluster, fault, effect, node, LinkRules(word="lost", rules=rules))
 
 
@@ -150,8 +150,14 @@ def between(ours: Collection[str], theirs: Collection[str]) -> list[Link]:
 
 
 def around(cluster: Cluster, node: str) -> list[Link]:
-    """Return every link between a node and the others."""
-    return between((node,), [name for name in cluster.ids if name != node])
+    """Return every link between a node and the others, linked services' processes among them."""
+    others = (*cluster.ids, *linked(cluster))
+    return between((node,), [name for name in others if name != node])
+
+
+def linked(cluster: Cluster) -> tuple[str, ...]:
+    """Return the processes of services that nodes reach by links of their own."""
+    return () if cluster.services is None else cluster.services.linked
 
 
 def half_of(cluster: Cluster, node: str) -> list[str]:

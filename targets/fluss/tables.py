@@ -35,8 +35,8 @@ _SCHEMA: Final = {"version": 1, "columns": [{"name": COLUMN, "data_type": {"type
 def number_of(topic: str) -> int:
     """Return a table's number; raise UsageError for a name that is too long for one."""
     name = topic.encode()
-    if not 0 < len(name) <= _BYTES_MAX or not name.isascii() or name[0] == 0:
-        raise UsageError(f"topic {topic!r}: expected a name of 1 to {_BYTES_MAX} ASCII characters on Apache Fluss")
+    if not 0 < len(name) <= _BYTES_MAX or not name.isascii() or not topic.isprintable():
+        raise UsageError(f"topic {topic!r}: expected 1 to {_BYTES_MAX} printable ASCII characters on Apache Fluss")
     return int.from_bytes(name)
 
 

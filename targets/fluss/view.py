@@ -117,6 +117,8 @@ class FlussView(ZooKeeperMetadata, Operator):
             raise PreconditionError(f"{where}: {truth}; expected it in the ISR, and another leader")
         before = [each for each in order[: order.index(name)] if each is not None and each != truth.leader]
         gone = [each for each in (*before, truth.leader) if each and self.incarnation(each)]
+        if not gone or not self.incarnation(name):
+            raise PreconditionError(f"{where}: {truth}; expected it registered, and somebody before it")
         for each in gone:
             self.expire(each)
         return f"sessions of {', '.join(gone)} ended, so that {name} is the first that may lead"

@@ -11,8 +11,9 @@ from harness.cluster.link_fault import across_the_ring, around, half_of
 from harness.model import PreconditionError
 
 
-def of(names: str) -> Any:
-    return SimpleNamespace(ids=dict.fromkeys(names, 0))
+def of(names: str, *linked: str) -> Any:
+    services = SimpleNamespace(linked=linked) if linked else None
+    return SimpleNamespace(ids=dict.fromkeys(names, 0), services=services)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,11 @@ def test_half_begins_with_the_node_and_is_the_smaller_one(names: str, node: str,
 
 def test_links_around_a_node_go_both_ways() -> None:
     assert {("A", "B"), ("B", "A"), ("A", "C"), ("C", "A")} == set(around(of("ABC"), "A"))
+
+
+def test_links_around_a_node_lead_to_the_services_that_are_linked_too() -> None:
+    nodes = {("A", "B"), ("B", "A")}
+    assert nodes | {("A", "office-1"), ("office-1", "A")} == set(around(of("AB", "office-1"), "A"))
 
 
 @pytest.mark.parametrize("names", ["ABCD", "ABCDE", "ABCDEF"])

@@ -66,8 +66,11 @@ class Connection:
         if not 0 <= length <= ANSWER_BYTES_MAX:
             raise OSError(f"answer of {length} bytes; expected at most {ANSWER_BYTES_MAX}")
         frame = LENGTH.pack(length) + self._exactly(length)
-        kind, _ = answer_head(frame)
-        found = fields(answer_body(frame))
+        try:
+            kind, _ = answer_head(frame)
+            found = fields(answer_body(frame))
+        except ValueError as error:  # Unreadable or Malformed: it may have done what it was asked
+            raise OSError(f"answer of {length} bytes: {error}; expected a message") from error
         if kind != Type.SUCCESS:
             raise ServerError(number(found, 1), data_of(found, 2).decode(errors="replace"))
         return found

@@ -36,7 +36,7 @@ def test_number_is_what_servers_print_of_the_topic_of_scenarios() -> None:
 def test_name_that_has_no_number_is_refused(topic: str) -> None:
     with pytest.raises(UsageError) as raised:
         tables.number_of(topic)
-    assert f"topic {topic!r}: expected a name of 1 to 7 ASCII characters on Apache Fluss" == str(raised.value)
+    assert f"topic {topic!r}: expected 1 to 7 printable ASCII characters on Apache Fluss" == str(raised.value)
 
 
 @pytest.mark.parametrize("number", [-1, -(2**63), 0, 1, 10, 0x7F, 0x80, 0xFF00, 2**56, 2**63 - 1, 2**64])

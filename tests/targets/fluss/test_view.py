@@ -198,7 +198,7 @@ def test_table_of_which_one_bucket_has_no_leader_is_not_taken_up(room: Room) -> 
 
 @pytest.mark.usefixtures("_at_once")
 def test_table_whose_name_has_no_number_is_refused_before_anything_is_written(room: Room) -> None:
-    with pytest.raises(UsageError, match="topic 'much-too-long': expected a name of 1 to 7"):
+    with pytest.raises(UsageError, match="topic 'much-too-long': expected 1 to 7"):
         room.view.create("much-too-long", [["A"]])
     assert [] == room.client.written
 
