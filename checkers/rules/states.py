@@ -93,7 +93,7 @@ def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
     kinds: tuple[type[_Told], ...] = (Elected, Leader, Follower, Learned, IsrChanged)
     for kind in kinds:
         for op, event in events_of(ops, kind):
-            if _stood(ops, event, names):
+            if _stood(ops, event, names) or (isinstance(event, Learned) and _between(ops, op, event)):
                 continue
             # What followed it in the metadata may have been seen before the broker's report reached the history.
             later = (sight for sight, state in states(ops) if _follows(state, event))
@@ -115,6 +115,18 @@ def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
         if (found[1].epoch, {*found[1].isr}) == (event.epoch, isr):
             text = f"{op.process} wrote version {event.version} at {at(op)}, and version {found[1].version}"
             yield f"{text} in {noun(ops)} changes nothing in it", (op.index, found[0].index)
+
+
+def _between(ops: Sequence[Op], told: Op, event: Learned) -> bool:
+    """
+    Return True if the watch skipped a version, before a node answered its command, that may be what it was told.
+
+    A command is recorded when it is answered, which a node may do long after the state was replaced.
+    """
+    return any(
+        new.version - old.version > 1 and old.epoch <= event.epoch <= new.epoch and op.time_ns <= told.time_ns
+        for (_, old), (op, new) in pairwise(states(ops))
+    )
 
 
 def _follows(state: MetadataState, event: _Told) -> bool:
