@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
-from harness.java import find_java
-from harness.launch import Address, Launch, Runtime
+from harness.launch import Address, Launch
 from harness.model import FencepostError
 from harness.target.services import Others, Process, Service
 from harness.workload.plan import Place
 from targets.fluss.clients.client import FlussClient
-from targets.fluss.config import COORDINATOR, FILE, LOG4J, LOG4J_TEXT, command_line, server_yaml
+from targets.fluss.config import COORDINATOR
+from targets.fluss.launching import launched
 from targets.fluss.tables import COORDINATORS
-from targets.fluss.versions import class_path, library
 from targets.zookeeper import server as zookeeper
 from targets.zookeeper.chroot import chroot_of
 from targets.zookeeper.sessions import close_session, owner_of
@@ -28,31 +26,17 @@ def launch(process: Process, peers: Sequence[Process], others: Others) -> Launch
     del peers, others  # it is alone, and reaches ZooKeeper by its own links
     run, place = process.run, process.place
     assert run is not None, "a coordinator serves one run"
-    text = server_yaml(
+    return launched(
+        COORDINATOR,
         process.name,
-        listens=place.internal,
-        clients=place.client,
-        clients_outside=place.client_outside,
+        place,
+        release=run.protocol,
         reached=run.reached,
         zookeeper=run.metadata,
-        root=chroot_of(run.folder),
-        data_dir=place.data_dir,
+        folder=run.folder,
         settings=run.settings,
         rules=run.rules,
     )
-    jars = inside(class_path(run.protocol, library()), place.library)
-    java = place.java or str(find_java().executable)
-    return Launch(
-        argv=command_line(java, jars, COORDINATOR, place.conf_dir),
-        files={FILE: text, LOG4J: LOG4J_TEXT},
-        runtime=Runtime.JAVA,
-        library=library(),
-    )
-
-
-def inside(jars: tuple[Path, ...], there: str) -> list[Path]:
-    """Return where a server finds these jars: in its host's copy of the library, if it has one."""
-    return [Path(there) / jar.relative_to(library()) if there else jar for jar in jars]
 
 
 def end_registration(process: Process) -> None:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from harness.ability import Ability
 from harness.downloads import Download
-from harness.java import find_java
-from harness.launch import Launch, Runtime
+from harness.launch import Launch
 from harness.model import UsageError
 from harness.target.log_client import clients_of
 from harness.target.metadata import Metadata, TargetRun
@@ -23,12 +22,12 @@ from harness.target.traits import Epochs, Traits
 from targets.fluss import coordinator, printed
 from targets.fluss.clients.client import FlussClient
 from targets.fluss.clients.pyfluss import Pyfluss
-from targets.fluss.config import FILE, LOG4J, LOG4J_TEXT, OWNED, TABLET, command_line, server_yaml
+from targets.fluss.config import OWNED, TABLET
+from targets.fluss.launching import launched
 from targets.fluss.logs.reader import LOGS
 from targets.fluss.versions import NAME, RELEASES, class_path, library, release_of
 from targets.fluss.wire.wire import WIRE
 from targets.fluss.words import WORDS
-from targets.zookeeper.chroot import chroot_of
 from targets.zookeeper.nemeses import FAULTS
 from targets.zookeeper.server import ZOOKEEPER
 
@@ -83,27 +82,17 @@ class FlussTarget:
 
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """Return how to start a tablet server."""
-        place = spec.place
-        text = server_yaml(
+        return launched(
+            TABLET,
             spec.name,
-            listens=place.internal,
-            clients=place.client,
-            clients_outside=place.client_outside,
+            spec.place,
+            release=protocol,
             reached=spec.reached,
             zookeeper=spec.services,
-            root=chroot_of(spec.folder),
-            data_dir=place.data_dir,
+            folder=spec.folder,
             settings=spec.settings,
             rules=rules,
             further={"tablet-server.id": str(spec.broker_id)},
-        )
-        jars = coordinator.inside(class_path(protocol, library()), place.library)
-        java = place.java or str(find_java().executable)
-        return Launch(
-            argv=command_line(java, jars, TABLET, place.conf_dir),
-            files={FILE: text, LOG4J: LOG4J_TEXT},
-            runtime=Runtime.JAVA,
-            library=library(),
         )
 
     def metadata(self, run: TargetRun) -> FlussView:

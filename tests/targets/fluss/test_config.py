@@ -13,7 +13,7 @@ from harness.model import UsageError
 from harness.target.services import OfRun, Process
 from harness.target.settings import Settings
 from harness.target.target import NodeSpec
-from targets.fluss import coordinator, target
+from targets.fluss import coordinator, launching
 from targets.fluss.config import OWNED, settings_of
 from targets.fluss.target import TARGET
 
@@ -35,10 +35,8 @@ FOLDER = Path("/results/suite/run")
 @pytest.fixture(autouse=True)
 def _library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have jars without bytes, and no look for Java."""
-    for module in (target, coordinator):
-        monkeypatch.setattr(module, "class_path", lambda name, folder: JARS)
-    for module in (target, coordinator):
-        monkeypatch.setattr(module, "library", lambda: Path("/cache"))
+    monkeypatch.setattr(launching, "class_path", lambda name, folder: JARS)
+    monkeypatch.setattr(launching, "library", lambda: Path("/cache"))
 
 
 def place_of(name: str, library: str = "") -> Place:
