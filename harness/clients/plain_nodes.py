@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from harness.cleanup.process import until
 from harness.late import LateError, apart
-from harness.target.log_client import Closes, LogClient, MakeLogClient, Refused
+from harness.target.log_client import Closes, LogClient, MakeLogClient, NotNow, Refused
 from harness.workload.plan import ACKS_ALL, Place
 
 T = TypeVar("T")
@@ -74,6 +74,9 @@ class PlainNodes:
             for address in self._in_order(place):
                 try:
                     answers.append(self.ask_at(address, place, question))
+                except NotNow as error:
+                    why.append(f"{address}: {error}")
+                    return False
                 except (Refused, ConnectionRefusedError) as error:
                     why.append(f"{address}: {error}")
                     continue

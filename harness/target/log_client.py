@@ -6,6 +6,7 @@ operation of the history.
 
     returns              it is done
     Refused              it is certainly not done, as by a node that does not lead: another one is asked
+    NotNow               nor is this, as by a leader that lacks followers: it is asked again
     any other error      it may be done, now or later
 
 A node that refuses the connection (ConnectionRefusedError) was asked nothing, so that is a Refused too.
@@ -27,6 +28,10 @@ _PLAIN: Final = {"plain": "harness.clients.plain_part"}
 
 class Refused(FencepostError):
     """The node did not do what it was asked, and will not."""
+
+
+class NotNow(Refused):
+    """The node would do it, and cannot now: it is asked again later, and no other one meanwhile."""
 
 
 class Found(NamedTuple):

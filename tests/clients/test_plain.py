@@ -16,7 +16,7 @@ from harness.clients.plain_part import PlainClients
 from harness.history.file import History, read_history
 from harness.model import Op, OpType, PreconditionError, UsageError
 from harness.target.clients import Client, TargetClients
-from harness.target.log_client import AtNode, Found, Refused
+from harness.target.log_client import AtNode, Found, NotNow, Refused
 from harness.workload.plan import ChurnPlan, Clients, ConsumerPlan, Library, Place, ProducerPlan, Via
 from tests.workloads.peers import peer
 
@@ -129,6 +129,17 @@ def test_node_that_refuses_is_not_the_last_to_be_asked(log: Log, history: Histor
     assert [(OpType.OK, 0, ""), (OpType.OK, 1, "")] == ended(history)
     assert {"client-1"} == {op.process for op in read_history(history.path)}
     assert 2 == log.closed
+
+
+def test_node_that_cannot_now_is_asked_again_and_no_other_meanwhile(log: Log, history: History) -> None:
+    def lags(node: str) -> None:
+        if node == "b:1" and log.asked.count((node, "produce")) < 3:
+            raise NotNow("too few followers")
+
+    log.before = lags
+    assert [0] == client_of(history).produce("log", 0, "m1", ["m1.0"], acks=-1)
+    assert 3 * [("a:1", "produce"), ("b:1", "produce")] == log.asked
+    assert [(OpType.OK, 0, "")] == ended(history)
 
 
 def test_value_that_every_node_refuses_was_certainly_not_appended(log: Log, history: History) -> None:

@@ -3,6 +3,7 @@ A client of one bucket at one server, which sends every record once: no retries,
 
     returns   acknowledged, with its offset
     Refused   the server does not lead, or refused the batch before it appended anything
+    NotNow    it leads, and the ISR is too small: nothing was appended
     else      it may be appended: no answer in time, or an error after the append
 
 Source:  ProduceLog and FetchLog of FlussApi.proto; Errors.java; ReplicaManager.appendToLocalLog of Fluss 0.9.1.
@@ -14,7 +15,7 @@ from collections.abc import Collection, Sequence
 from enum import IntEnum
 from typing import ClassVar, Final
 
-from harness.target.log_client import AtNode, Found, Refused
+from harness.target.log_client import AtNode, Found, NotNow, Refused
 from harness.workload.plan import ACKS_ALL
 from targets.fluss.clients.batch import read, written
 from targets.fluss.clients.connection import Connection, ServerError
@@ -129,5 +130,7 @@ def _check(answer: Fields) -> None:
 
 
 def _meant(error: ServerError) -> Exception:
+    if error.code == Error.NOT_ENOUGH_REPLICAS:
+        return NotNow(str(error))
     refused = error.code in _NOTHING_DONE and error.text not in _LATE
     return Refused(str(error)) if refused else error
