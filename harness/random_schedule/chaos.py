@@ -150,7 +150,8 @@ def draw_chaos(
     further = _further(seed) if partitions else {}
     nodes = (OTHER, *REPLICAS) if controller or partitions else REPLICAS
     aims = {aim: weight for aim, weight in AIMS.items() if controller or aim != CONTROLLER}
-    drawing = _Drawing(chance, faults, tuple(kinds), nodes, aims)
+    lonely = Random(f"one kind alone {seed}")
+    drawing = _Drawing(chance, faults, tuple(kinds), nodes, aims, lonely=lonely)
     steps: list[Act] = [Produce(FIRST_RECORDS, acks=ACKS_ALL), Settle()]
     left_ms = 1000 * seconds
     while left_ms > 0:
@@ -199,8 +200,12 @@ class _Drawing:
         kinds: tuple[str, ...],
         nodes: Sequence[str],
         aims: Mapping[str, float],
+        *,
+        lonely: Random,
     ) -> None:
         self._chance = chance
+        # Decides which rounds have one kind. It is drawn from apart, so that the others keep their draws.
+        self._lonely = lonely
         self._nodes = sorted(nodes)
         self._weights = aims
         self._faults = faults
@@ -213,8 +218,9 @@ class _Drawing:
     def round(self) -> list[Act]:
         """Return the steps of one round."""
         chance = self._chance
-        most = 1 if chance.random() < ALONE_SHARE else chance.randint(*KINDS)
-        kinds = chance.sample(self._kinds, min(len(self._kinds), most))
+        kinds = chance.sample(self._kinds, min(len(self._kinds), chance.randint(*KINDS)))
+        if self._lonely.random() < ALONE_SHARE:
+            kinds = kinds[:1]
         due: dict[int, list[Act]] = {}
         steps: list[Act] = []
         for turn in range(chance.randint(*MOVES)):
