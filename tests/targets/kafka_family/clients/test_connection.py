@@ -55,7 +55,7 @@ def test_request_that_left_and_has_no_sound_answer_may_have_been_done(
 ) -> None:
     with (
         peer(answer) as address,
-        Connection(address, "x", soon(0.3)) as connection,
+        Connection(address, "x", soon(0.3 if words == "time" else 10)) as connection,
         pytest.raises(NoAnswer, match=words),
     ):
         connection.ask(requests.api_versions())
