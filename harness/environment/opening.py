@@ -127,11 +127,9 @@ def open_machines(
         fails = bool(needs_of(spec, target) & OF_DISKS)
         places = {name: host.add_node(name, disk=name in stores, fails=fails) for name in ids}
         between = open_node_links(fabric, places, linked)
-        addresses: dict[str, str] = {}
         for name, listening in places.items():
             place = open_client_link(fabric, name, listening) if client_links else listening
             links = open_metadata_links(fabric, name, held)
-            addresses[name] = str(place.client_outside)
             machines.specs[name] = NodeSpec(
                 name=name,
                 broker_id=ids[name],

@@ -49,6 +49,14 @@ def topic_of(number: int) -> str:
     return name if name and name.isprintable() else f"table-{number}"
 
 
+def arrow_schema() -> Any:
+    """Return the columns of a table, as Arrow has them in batches."""
+    # Every command imports the targets, and starts faster without it.
+    import pyarrow as pa
+
+    return pa.schema([(COLUMN, pa.string())])
+
+
 def table_path(topic: str) -> str:
     """Return the path of a table."""
     return f"/metadata/databases/{DATABASE}/tables/{topic}"

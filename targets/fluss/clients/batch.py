@@ -17,12 +17,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import crc32c
-import pyarrow as pa
 
 from harness.model import FencepostError
-from targets.fluss.tables import COLUMN
+from targets.fluss.tables import arrow_schema
 
-SCHEMA: Final = pa.schema([(COLUMN, pa.string())])
 _LOG: Final = struct.Struct("<qib")
 _TIME_AND_CRC: Final = struct.Struct("<qI")
 _COVERED: Final = struct.Struct("<hbiqii")
@@ -38,8 +36,11 @@ class NoBatch(FencepostError):
 
 def written(values: Sequence[bytes]) -> bytes:
     """Return one batch of these values, from no writer: the server does not know it again."""
+    # Half of the commands have no client, and start sooner without it.
+    import pyarrow as pa
+
     column = pa.array([value.decode() for value in values], pa.string())
-    arrow = pa.record_batch([column], schema=SCHEMA).serialize().to_pybytes()
+    arrow = pa.record_batch([column], schema=arrow_schema()).serialize().to_pybytes()
     count = len(values)
     covered = _COVERED.pack(_SCHEMA_ID, _APPEND_ONLY, count - 1, _NO_WRITER, _NO_WRITER, count) + arrow
     rest = _TIME_AND_CRC.pack(0, crc32c.crc32c(covered)) + covered
@@ -68,12 +69,14 @@ def read(data: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _records(base: int, covered: bytes) -> Iterator[tuple[int, str]]:
+    import pyarrow as pa
+
     try:
         _, attributes, _, _, _, count = _COVERED.unpack_from(covered)
         if not count:
             return
         arrow = covered[_COVERED.size + (0 if attributes & _APPEND_ONLY else count) :]
-        found = pa.ipc.read_record_batch(pa.py_buffer(arrow), SCHEMA)
+        found = pa.ipc.read_record_batch(pa.py_buffer(arrow), arrow_schema())
         found.validate(full=True)
         values = found.column(0).to_pylist()
     except (struct.error, pa.ArrowException, OSError, EOFError) as error:

@@ -28,6 +28,7 @@ from harness.logs.record import Record
 from harness.logs.replica import BatchSeen
 from targets.fluss.logs.arrow import ArrowError, TextColumn, text_column
 from targets.fluss.logs.batch import Header
+from targets.fluss.tables import arrow_schema
 
 _DIGEST_BYTES: Final = 8
 # Append, insert, update before, update after, delete. An append is what a table without a key has alone.
@@ -126,7 +127,7 @@ def _values(message: memoryview) -> list[bytes | None]:
     import pyarrow as pa
 
     try:
-        batch = pa.ipc.read_record_batch(pa.py_buffer(message), pa.schema([("v", pa.string())]))
+        batch = pa.ipc.read_record_batch(pa.py_buffer(message), arrow_schema())
         batch.validate(full=True)
         values: list[bytes | None] = batch.column(0).cast(pa.binary()).to_pylist()
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
