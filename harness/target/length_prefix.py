@@ -7,9 +7,14 @@ Nothing here does IO.
 from __future__ import annotations
 
 import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Final
 
 from harness.target.wire import UNKNOWN, Direction, Link, Message, NotFramedError, Seen
+
+# (topic, partition).
+Position = tuple[str, int]
 
 LENGTH: Final = struct.Struct(">i")
 # A larger length is no frame (Kafka takes 100 MiB by default), but TLS, a word of four letters, or noise.
@@ -37,6 +42,32 @@ def is_whole(frame: bytes) -> bool:
     """Return True if a HEAD piece holds its whole frame."""
     (length,) = LENGTH.unpack_from(frame)
     return bool(length == len(frame) - LENGTH.size)
+
+
+class LengthPrefixed(ABC):
+    """A connection whose requests and answers both begin with their length."""
+
+    def size(self, buffer: bytes, offset: int, direction: Direction) -> int:
+        """Return the size of the frame at the offset, as `frame_size`."""
+        del direction
+        return frame_size(buffer, offset)
+
+    def read(self, frame: bytes, direction: Direction) -> Message:
+        """Identify a request, which is kept until its answer comes, or an answer by its request."""
+        return self._request(frame) if direction is Direction.REQUEST else self._answer(frame)
+
+    @abstractmethod
+    def _request(self, frame: bytes) -> Message: ...
+
+    @abstractmethod
+    def _answer(self, frame: bytes) -> Message: ...
+
+
+def changed(places: Iterable[tuple[Position, int]], known: dict[Position, int]) -> dict[Position, int]:
+    """Return the offsets of partitions that are not those of before, which they are in `known` from now on."""
+    fresh = {place: offset for place, offset in places if known.get(place) != offset}
+    known.update(fresh)
+    return fresh
 
 
 class UnreadFrames:

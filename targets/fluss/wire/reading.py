@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from harness.events import Event, Fetch, Fetched, Learned
-from harness.target.length_prefix import LENGTH, PENDING_REQUESTS_MAX, frame_size, is_whole
+from harness.target.length_prefix import LENGTH, PENDING_REQUESTS_MAX, LengthPrefixed, changed, is_whole
 from harness.target.wire import UNKNOWN, Direction, Link, Message, Seen
 from targets.fluss.tables import topic_of
 from targets.fluss.wire.frames import (
@@ -50,7 +50,7 @@ class _Pending:
     commands: tuple[Command, ...] = ()
 
 
-class FlussReading:
+class FlussReading(LengthPrefixed):
     """
     The frames of one connection; answers may come in another order than their requests.
 
@@ -64,15 +64,6 @@ class FlussReading:
         self._pending: dict[int, _Pending] = {}
         self._asked_from: dict[tuple[str, int], int] = {}
         self._answered: dict[tuple[str, int], int] = {}
-
-    def size(self, buffer: bytes, offset: int, direction: Direction) -> int:
-        """Requests and answers begin with their length."""
-        del direction
-        return frame_size(buffer, offset)
-
-    def read(self, frame: bytes, direction: Direction) -> Message:
-        """Return what a request asks, or which request is answered."""
-        return self._request(frame) if direction is Direction.REQUEST else self._answer(frame)
 
     def sent_again(self, correlation: int) -> None:
         """Do nothing: a request is forgotten when another takes its id, so that both answers find it."""
@@ -93,7 +84,7 @@ class FlussReading:
         self._remember(request, _Pending(key=key, version=version, places=places, commands=commands))
         events = tuple(
             Fetch(link=self._link, topic=topic, partition=bucket, offset=offset)
-            for (topic, bucket), offset in _changed(places, self._asked_from)
+            for (topic, bucket), offset in changed(places.items(), self._asked_from).items()
         )
         seen = self._seen(api_word(key), Direction.REQUEST, version, places, request if is_whole(frame) else -1)
         return Message(seen=seen, events=events, error=unreadable)
@@ -114,7 +105,7 @@ class FlussReading:
             elif kind == Type.SUCCESS and asked.key == Api.FetchLog:
                 events = tuple(
                     Fetched(link=self._link, topic=topic, partition=bucket, offset=offset)
-                    for (topic, bucket), offset in _changed(asked.places, self._answered)
+                    for (topic, bucket), offset in changed(asked.places.items(), self._answered).items()
                 )
         except (Malformed, Unreadable) as error:
             unreadable = f"answer to {api_word(asked.key)}: {error}"
@@ -184,13 +175,6 @@ def _commands(body: bytes) -> Iterator[Command]:
 
 def _bucket(found: Fields) -> tuple[str, int]:
     return topic_of(number(found, 1)), number(found, 3)
-
-
-def _changed(places: Places, known: dict[tuple[str, int], int]) -> list[tuple[tuple[str, int], int]]:
-    """Return the offsets that are not those of before, and know them from now on."""
-    fresh = [(place, offset) for place, offset in places.items() if known.get(place) != offset]
-    known.update(fresh)
-    return fresh
 
 
 def _whole(frame: bytes) -> bytes:

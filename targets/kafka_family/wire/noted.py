@@ -11,6 +11,7 @@ from typing import Final
 
 from harness import events
 from harness.events import Event, OfLinkAndPartition
+from harness.target.length_prefix import changed
 from harness.target.wire import UNKNOWN, Link
 from targets.kafka_family.wire.bodies import EpochAnswer, EpochQuestion, FetchBody
 from targets.kafka_family.wire.commands import Command, LeaderAndIsrAnswer
@@ -25,11 +26,9 @@ def fetch(link: Link, body: FetchBody, last_offsets: dict[tuple[str, int], int])
     """Return a follower's fetch offsets, the connection's first ones and every change; update `last_offsets`."""
     if link[0] == UNKNOWN:
         return ()
-    fresh = {place: offset for place, offset in body.offsets if last_offsets.get(place) != offset}
-    last_offsets.update(fresh)
     return _of_runs(
         events.Fetch(link=link, topic=topic, partition=partition, offset=offset)
-        for (topic, partition), offset in fresh.items()
+        for (topic, partition), offset in changed(body.offsets, last_offsets).items()
     )
 
 
@@ -37,11 +36,9 @@ def fetched(link: Link, places: Places, answered: dict[tuple[str, int], int]) ->
     """Return the offsets of a follower's answered fetch that have changed; update `answered`."""
     if link[0] == UNKNOWN:
         return ()
-    fresh = {place: offset for place, offset in places if answered.get(place) != offset}
-    answered.update(fresh)
     return _of_runs(
         events.Fetched(link=link, topic=topic, partition=partition, offset=offset)
-        for (topic, partition), offset in fresh.items()
+        for (topic, partition), offset in changed(places, answered).items()
     )
 
 

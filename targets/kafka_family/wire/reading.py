@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from harness.events import Event
-from harness.target.length_prefix import LENGTH, PENDING_REQUESTS_MAX, frame_size, is_whole
+from harness.target.length_prefix import LENGTH, PENDING_REQUESTS_MAX, LengthPrefixed, is_whole
 from harness.target.wire import UNKNOWN, Direction, Link, Message, Seen
 from targets.kafka_family.wire import noted
 from targets.kafka_family.wire.bodies import FetchBody, epoch_answers, epoch_questions, fetch_body
@@ -48,7 +48,7 @@ class _Pending:
     commands: tuple[Command, ...] = ()
 
 
-class KafkaReading:
+class KafkaReading(LengthPrefixed):
     """
     One connection to a broker's inter-broker listener.
 
@@ -71,15 +71,6 @@ class KafkaReading:
         self._topics = topics
         self._asked_from: dict[tuple[str, int], int] = {}
         self._answered: dict[tuple[str, int], int] = {}
-
-    def size(self, buffer: bytes, offset: int, direction: Direction) -> int:
-        """Requests and answers begin with their length."""
-        del direction
-        return frame_size(buffer, offset)
-
-    def read(self, frame: bytes, direction: Direction) -> Message:
-        """Identify a request, which is kept until its answer comes, or an answer by its request."""
-        return self._request(frame) if direction is Direction.REQUEST else self._answer(frame)
 
     def sent_again(self, correlation: int) -> None:
         """Expect a second answer to a request."""
