@@ -122,7 +122,8 @@ class Plan:
         """
         Return the plan with these targets, such as `broker:kip279` or `kafka:3.9.1`, in place of its plays' own.
 
-        Its canaries stay. A play in the simulator, which runs our broker alone, keeps the targets of that.
+        Its canaries are those of our own broker, which show that this night finds bugs, and those of the
+        targets asked for. A play in the simulator, which runs our broker alone, keeps the targets of that.
 
         Raises:
             UsageError: there is no such target, or no play can have it.
@@ -142,7 +143,12 @@ class Plan:
                 f"option --target {' '.join(texts)}: the plan has plays in the simulator alone; expected "
                 "broker:PROTOCOL"
             )
-        return replace(self, plays=_distinct(plays))
+        systems = {DEFAULT_TARGET, *(system for system, _ in asked)}
+        canaries = [
+            replace(each, targets=tuple(one for one in each.targets if one[0] in systems))
+            for each in self.canaries
+        ]
+        return replace(self, plays=_distinct(plays), canaries=tuple(each for each in canaries if each.targets))
 
 
 def _within(mine: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:

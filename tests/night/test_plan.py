@@ -100,9 +100,19 @@ def test_plan_on_some_hosts_has_nothing_of_the_others() -> None:
         plan.on(["docker"])
 
 
-def test_plan_with_other_targets_keeps_its_canaries_and_plays_kafka_on_processes_alone() -> None:
+@pytest.mark.parametrize(
+    ("asked", "systems"),
+    [("kafka:3.9.1", {"broker"}), ("broker:kip279", {"broker"}), ("fluss:0.9.1", {"broker", "fluss"})],
+)
+def test_plan_with_other_targets_keeps_canaries_of_these_and_of_our_broker(asked: str, systems: set[str]) -> None:
+    plan = read_plan()
+    kept = [each for each in plan.canaries if {system for system, _ in each.targets} <= systems]
+    assert [*kept] == [*plan.of([asked]).canaries]
+    assert systems == {system for each in kept for system, _ in each.targets}
+
+
+def test_plan_with_other_targets_plays_kafka_on_processes_alone() -> None:
     plan = read_plan().of(["kafka:2.8.2", "broker:kip279"])
-    assert read_plan().canaries == plan.canaries
     assert {(("broker", "kip279"),), (("kafka", "2.8.2"), ("broker", "kip279"))} == {
         each.targets for each in plan.plays
     }
