@@ -93,14 +93,14 @@ def test_registration_by_hand_with_another_brokers_address_costs_that_broker_not
     copied = view.read(broker_path(IDS["A"]))
     assert copied is not None
     # A program's own session: what no session owns is no broker.
-    view._client.create(EIGHT, copied, ephemeral=True)
+    view.client.create(EIGHT, copied, ephemeral=True)
     view.depose()  # the next controller tells every broker all that it is to have
     cluster.await_(
         lambda: bool(named(cluster, "A", EIGHT)), lambda: "A is asked in place of broker 8, and says so"
     )
     assert named(cluster, "A", EIGHT)[0].startswith("it leads to broker 1; expected the address of broker 8: ")
     assert [COUNT, COUNT] == [cluster.host.log_end(name, "by-hand", 0) for name in ("A", "B")]
-    view._delete(EIGHT)
+    view.delete(EIGHT)
     assert list(enumerate(sent)) == client.read_all("by-hand", 0)
     assert [COUNT] == client.produce("by-hand", 0, "n", ["n"], acks=-1)
 

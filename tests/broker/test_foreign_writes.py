@@ -123,7 +123,7 @@ def test_new_topic_is_writable_after_a_foreign_write(cluster: Cluster, node: str
     admin = admin_of(cluster)
     admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result(timeout=limits.CLIENT_OPERATION_S_MAX)
     await_leaders(cluster, TOPIC)
-    hand = Shell(view._client)
+    hand = Shell(view.client)
     holder = view.controller()
     assert holder is not None
     at = Found(controller=IDS[holder], leader=leaders(cluster, TOPIC)[0], other=IDS["C"], topic=TOPIC)

@@ -30,6 +30,7 @@ GATES = {
     "kafka": {"targets.kafka_family.clients.part", "targets.kafka_family.clients.libraries"},
     # Its program, which harness.hosts.faulty starts after it has asked.
     "fuse": {"harness.hosts.faultfs"},
+    "fluss": {"targets.fluss.clients.pyfluss"},
     # Java's own files; harness.java says what is missing.
     "java": set[str](),
 }
@@ -88,6 +89,7 @@ def test_every_gate_asks_for_its_extra() -> None:
         "harness.machine.table": 'extras.lacks("docker")',
         "targets.kafka_family.clients.libraries": 'extras.lacks("kafka"',
         "harness.hosts.faulty": 'extras.lacks("fuse")',
+        "targets.fluss.clients.pyfluss": 'lacks("fluss")',
     }
     for name, words in asks.items():
         path = sources.ROOT / name.replace(".", "/")
@@ -99,7 +101,7 @@ def pins() -> dict[str, str]:
     found = {}
     for name in ("requirements.txt", "requirements-java.txt"):
         for line in (sources.ROOT / name).read_text(encoding="utf-8").splitlines():
-            if match := re.match(r"([A-Za-z0-9._-]+)==(\S+)", line):
+            if match := re.match(r"([A-Za-z0-9._-]+)==([^\s;]+)", line):
                 found[canonicalize_name(match[1])] = match[2]
     return found
 
