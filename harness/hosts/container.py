@@ -31,6 +31,8 @@ LIBRARY: Final = "/library"
 # Where the launch's files are mounted, and the library that sets a process's clocks.
 CONF: Final = "/conf"
 FAKETIME: Final = f"/faketime/{faketime.NAME}"
+# The name that a container knows for the harness's address.
+HARNESS: Final = "harness"
 # Java unpacks native libraries (Snappy, Zstandard) there and maps them as executable.
 _TMP: Final = {Runtime.PYTHON: "size=16m,mode=1777", Runtime.JAVA: "size=64m,mode=1777,exec"}
 
@@ -42,6 +44,7 @@ class Shape:
     name: str
     images: Mapping[Runtime, str]
     network: str
+    gateway: str
     ip: str
     user: str
     labels: Mapping[str, str]
@@ -196,6 +199,9 @@ class NodeContainer:
                 *preload,
             ],
             network=shape.network,
+            # Nobody answers what its engine does not know. Java's client of ZooKeeper asks for the name of each
+            # server's address before it connects, and waited 20 s for that at each start.
+            extra_hosts={HARNESS: shape.gateway},
             networking_config={shape.network: self._client.api.create_endpoint_config(ipv4_address=shape.ip)},
             stop_signal="SIGTERM",
             detach=True,

@@ -243,6 +243,7 @@ class DockerHost(NodesHost[NodeContainer]):
             name=container,
             images={Runtime.PYTHON: self._images.broker, Runtime.JAVA: self._images.java},
             network=self._network,
+            gateway=self._gateway,
             ip=ip,
             user=":".join(map(str, owner or (os.geteuid(), os.getegid()))),
             labels=self._labels,
