@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 
@@ -97,12 +96,6 @@ def log() -> Iterator[Log]:
     LOGS["log"] = Log()
     yield LOGS["log"]
     LOGS.clear()
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> Iterator[History]:
-    with History(tmp_path / "history.jsonl") as made:
-        yield made
 
 
 def client_of(history: History, kind: type[ToyClient] = ToyClient) -> Client:

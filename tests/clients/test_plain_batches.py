@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -72,12 +71,6 @@ def log() -> Iterator[Log]:
     LOGS["log"] = Log()
     yield LOGS["log"]
     LOGS.clear()
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> Iterator[History]:
-    with History(tmp_path / "history.jsonl") as made:
-        yield made
 
 
 def client_of(history: History, kind: type[Single] = Batching) -> Client:
