@@ -199,8 +199,8 @@ class NodeContainer:
                 *preload,
             ],
             network=shape.network,
-            # Nobody answers what its engine does not know. Java's client of ZooKeeper asks for the name of each
-            # server's address before it connects, and waited 20 s for that at each start.
+            # Nobody answers what its engine does not know. Some clients ask for the name of an address before they
+            # connect to it, and waited 20 s for that at each start.
             extra_hosts={HARNESS: shape.gateway},
             networking_config={shape.network: self._client.api.create_endpoint_config(ipv4_address=shape.ip)},
             stop_signal="SIGTERM",
