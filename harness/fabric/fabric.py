@@ -234,7 +234,8 @@ class Fabric(LinkVerbs[Hold]):
         exchange = self._here
 
         def down() -> Side:
-            return Pipe(exchange, link, self._reading(exchange.guard, kind, link), upstream).down
+            reading = self._reading(exchange.guard, kind, link)
+            return Pipe(exchange, link, reading, upstream, shared=kind.either_dials).down
 
         async def listen() -> Address:
             server = await exchange.loop.create_server(down, self._bind_address, 0, backlog=LISTEN_BACKLOG)

@@ -10,7 +10,7 @@ from harness.fabric.core.lanes import Frame
 from harness.fabric.limits import HELD_BYTES_MAX
 from harness.fabric.side import Side
 from harness.fabric.splitter import Splitter
-from harness.target.wire import Direction, Message, Seen
+from harness.target.wire import Direction, Link, Message, Seen
 
 
 @dataclass(slots=True, eq=False)
@@ -29,6 +29,7 @@ class Lane(lanes.Lane):
 
     Attributes:
         surplus: True while the bytes that arrive belong to an answer that is dropped.
+        link: Whose frame they belong to, on a connection that carries what both ends ask.
         finished: True once the end of the sending side was forwarded.
         stalled: True while the receiving side accepts no more.
     """
@@ -38,6 +39,7 @@ class Lane(lanes.Lane):
     direction: Direction = field(kw_only=True)
     splitter: Splitter = field(kw_only=True)
     surplus: bool = False
+    link: Link | None = None
     finished: bool = False
     stalled: bool = False
     queued_bytes: int = 0

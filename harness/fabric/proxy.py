@@ -70,14 +70,16 @@ class Exchange:
 class Pipe(Connection):
     """A connection through the fabric: the accepted side, the dialled side, and a lane in each direction."""
 
-    def __init__(self, exchange: Exchange, link: Link, reading: Reading | None, upstream: Address) -> None:
+    def __init__(
+        self, exchange: Exchange, link: Link, reading: Reading | None, upstream: Address, *, shared: bool = False
+    ) -> None:
         self.down, self.up = Side(self), Side(self)
         self._exchange = exchange
         self._reading = reading
         self._upstream = upstream
         self.requests = self._lane(self.down, self.up, Direction.REQUEST)
         self.answers = self._lane(self.up, self.down, Direction.ANSWER)
-        super().__init__(link, lanes=(self.requests, self.answers))
+        super().__init__(link, lanes=(self.requests, self.answers), shared=shared)
         self._dialling: asyncio.Task[None] | None = None
 
     # --- socket callbacks ------------------------------------------------------------------------------------
@@ -222,13 +224,16 @@ class Pipe(Connection):
             message = self._read(lane, data) if part is Part.HEAD else None
             if message is not None:
                 chunk.seen, chunk.message = message.seen, message
-                if lane is self.requests:
+                if self.shared:
+                    lane.link = message.seen.link
+                elif lane is self.requests:
                     self.link = message.seen.link
                 else:
                     lane.surplus = not self.takes_answer(message.seen.correlation)
             elif part is not Part.REST:
                 chunk.seen = Seen(link=self.link, api=UNKNOWN, direction=lane.direction)
-                lane.surplus = False
+                lane.surplus, lane.link = False, None
+            chunk.link = lane.link
             if not lane.surplus:
                 lane.add(chunk)
 
@@ -278,5 +283,5 @@ class Pipe(Connection):
                 )
         except OSError:
             self.torn = True
-            if self._exchange.core.rules.cut_of(self.link) is None:
+            if not any(map(self._exchange.core.rules.cut_of, self.links)):
                 self.reset("its destination refused the connection")

@@ -149,7 +149,8 @@ class LinkKind:
 
     Attributes:
         name: the listener's name, as the target's own configuration has it.
-        either_dials: whether either of two nodes may dial, and one connection carries what both ask.
+        either_dials: whether either of two nodes may dial, and one connection carries what both ask. Each frame
+            then has the link and the direction of what it is about, whoever dialled; a cut takes frames by these.
     """
 
     name: str

@@ -54,6 +54,22 @@ class ToyReading:
         raise AssertionError("no frame of it has a number")
 
 
+class OfficeReading(ToyReading):
+    """The same between two nodes of which either dialled: each asks, and answers what the other asked."""
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(link)
+        there = ToyReading(link)
+        back = ToyReading(link[::-1])
+        # (whether the one that dialled sent it, whether it answers) -> of whose question it is.
+        self._of = {(True, False): there, (False, True): there, (False, False): back, (True, True): back}
+
+    def read(self, frame: bytes, direction: Direction) -> Message:
+        answers = frame[:1] == b"A"
+        about = Direction.ANSWER if answers else Direction.REQUEST
+        return self._of[direction is Direction.REQUEST, answers].read(frame, about)
+
+
 class ToyWire:
     links: Sequence[LinkKind] = (
         LinkKind(name="copy", between=Between.NODES, sender=Sender.PAIR),
@@ -71,4 +87,4 @@ class ToyWire:
         return self
 
     def reading(self, kind: LinkKind, link: Link) -> Reading | None:
-        return ToyReading(link)
+        return OfficeReading(link) if kind.either_dials else ToyReading(link)

@@ -28,12 +28,14 @@ class Frame:
         end: True for the end of the sending side, which is no frame.
         copy: True for the second copy of a doubled request.
         hold: The last hold that stopped it.
+        link: Whose frame it is, if its connection carries what both ends ask; None: its connection's.
     """
 
     came_ns: int
     end: bool = field(default=False, kw_only=True)
     copy: bool = field(default=False, kw_only=True)
     hold: Hold | None = field(default=None, kw_only=True)
+    link: Link | None = field(default=None, kw_only=True)
 
     @property
     def seen(self) -> Seen | None:
@@ -61,6 +63,7 @@ class Connection:
 
     Attributes:
         link: The source may be unknown at first; a driver may learn it from a request.
+        shared: Whether it carries what both ends ask: then each frame has a link of its own.
         torn: True once a cut took frames of it: it is reset when the cut heals.
         over: True once it was reset, or both sides are gone.
         awaited: Answers to doubled requests, in order: (correlation, whether the answer is surplus).
@@ -71,6 +74,12 @@ class Connection:
     torn: bool = field(default=False, kw_only=True)
     over: bool = field(default=False, kw_only=True)
     awaited: list[tuple[int, bool]] = field(default_factory=list, kw_only=True)
+    shared: bool = field(default=False, kw_only=True)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The links whose frames it may carry."""
+        return (self.link, self.link[::-1]) if self.shared else (self.link,)
 
     def takes_answer(self, correlation: int) -> bool:
         """

@@ -68,7 +68,8 @@ class LinkCore:
         frame, rules = lane.frames[0], self.rules
         if rules.idle:
             return (Pass(lane.frames.popleft()),)
-        cut = rules.cut_of(connection.link)
+        link = connection.link if frame.link is None else frame.link
+        cut = rules.cut_of(link)
         if cut is not None:
             return () if frame.end else self._lose(connection, lane, frame, cut)
         seen = None if frame.end else frame.seen
@@ -80,7 +81,7 @@ class LinkCore:
         delay = rules.delay_of(seen)
         if delay is not None and frame.came_ns + delay.delay_ns > now_ns:
             return _delay(frame, seen, delay)
-        loss = rules.loss_of(connection.link)
+        loss = rules.loss_of(link)
         if loss is not None and not frame.copy and loss.takes_next():
             return self._lose(connection, lane, frame, loss)
         if delay is not None:
@@ -106,9 +107,10 @@ class LinkCore:
         return (*_bite(cut, (CLIENTS, node)), Lose(lane.frames.popleft()))
 
     def _lose(self, connection: Connection, lane: Lane, frame: Frame, cut: Cut) -> list[Effect]:
-        cut.lost[connection.link] = cut.lost.get(connection.link, 0) + 1
+        link = connection.link if frame.link is None else frame.link
+        cut.lost[link] = cut.lost.get(link, 0) + 1
         connection.torn = True
-        lost: list[Effect] = [*_bite(cut, connection.link)]
+        lost: list[Effect] = [*_bite(cut, link)]
         if cut.close:
             return lost + self.reset(connection, "its link is cut")
         lane.frames.popleft()
@@ -117,7 +119,11 @@ class LinkCore:
     # --- connections -----------------------------------------------------------------------------------------
     def on(self, link: Link) -> list[Connection]:
         """List the open connections on a link, in which either end may be "*"."""
-        return [each for each in self.connections if not each.over and link_matches(link, each.link)]
+        return [
+            each
+            for each in self.connections
+            if not each.over and any(link_matches(link, theirs) for theirs in each.links)
+        ]
 
     def reset(self, connection: Connection, reason: str) -> list[Effect]:
         """End a connection; all its frames are lost."""
@@ -156,7 +162,8 @@ class LinkCore:
                 cuts = (events.Cut(link=link, close=rule.close, share=share) for link in rule.links)
                 effects: list[Effect] = [*map(Record, cuts)]
                 for connection in self._under(rule) if rule.close and rule.takes_all else ():
-                    effects += _bite(rule, connection.link)
+                    for link in filter(rule.covers, connection.links):
+                        effects += _bite(rule, link)
                     effects += self.reset(connection, "its link is cut")
                 return effects
 
@@ -168,7 +175,7 @@ class LinkCore:
                 self.rules.cuts.remove(rule)
                 effects += (Record(events.Heal(link=link)) for link in rule.links)
                 for connection in self._under(rule):
-                    if connection.torn and self.rules.cut_of(connection.link) is None:
+                    if connection.torn and not any(map(self.rules.cut_of, connection.links)):
                         effects += self.reset(connection, "its connection has lost bytes to a cut")
             case Delay() if rule in self.rules.delays:
                 self.rules.delays.remove(rule)
@@ -198,7 +205,7 @@ class LinkCore:
         return [*effects, wake]
 
     def _under(self, cut: Cut) -> list[Connection]:
-        return [each for each in self.connections if not each.over and cut.covers(each.link)]
+        return [each for each in self.connections if not each.over and any(map(cut.covers, each.links))]
 
 
 def _stop(frame: Frame, seen: Seen, hold: Hold) -> tuple[Effect, ...]:
