@@ -59,6 +59,7 @@ class Kind(StrEnum):
     NOT_REPLICATED = "not-replicated"
     FALSE_ACK = "false-ack"
     DIVERGED = "diverged"
+    STORES_DIFFER = "stores-differ"
     TWO_LEADERS = "two-leaders"
     LED_TWICE = "led-twice"
     DISORDER = "disorder"
@@ -143,6 +144,7 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.NOT_REPLICATED: Verdict.INVALID,
     Kind.FALSE_ACK: Verdict.INVALID,
     Kind.DIVERGED: Verdict.INVALID,
+    Kind.STORES_DIFFER: Verdict.INVALID,
     Kind.TWO_LEADERS: Verdict.INVALID,
     Kind.LED_TWICE: Verdict.INVALID,
     Kind.DISORDER: Verdict.INVALID,

@@ -12,6 +12,7 @@ from checkers.facts.committed import commit_of
 from checkers.facts.copies import copied, copies_of
 from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
+from checkers.facts.moments import is_polled
 from checkers.facts.sightings import fetches
 from checkers.facts.view import at, final_logs, names_of, setup_of
 from harness.events import IsrChanged, Leader, MetadataState, Poll, Produce, Read
@@ -294,7 +295,7 @@ def _stood(given: Given) -> Iterator[str]:
 def _isrs_without_gap(ops: Sequence[Op]) -> frozenset[frozenset[str]]:
     """Return every ISR that stood in the metadata, none if one may have been missed."""
     states = isr_states(ops)
-    if not all(each.follows for each in states[1:]):
+    if is_polled(ops) or not all(each.follows for each in states[1:]):
         return frozenset()
     return frozenset(frozenset(each.isr) for each in states)
 

@@ -2,7 +2,8 @@
 Which nodes an acknowledgement with acks=all speaks for, by the metadata and the fabric: those surely in the ISR.
 
 The metadata's watch may be late, so a node counts if it was in every state from before the request until after the
-answer. A follower also counts, with its leader, if it was seen to fetch the record's offset in between.
+answer. A follower also counts, with its leader, if it was seen to fetch the record's offset in between. Where the
+metadata are polled, the first way shows nothing: a node may leave and return between two looks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from checkers.facts.acked import Acked, acked_records
 from checkers.facts.fact import fact
 from checkers.facts.isr import IsrState, isr_states
-from checkers.facts.moments import margin_ns
+from checkers.facts.moments import is_polled, margin_ns
 from checkers.facts.sightings import Sighting, sightings
 from harness.events import Produce
 from harness.model import Op, OpType, events_of
@@ -50,7 +51,8 @@ def assured_records(ops: Sequence[Op]) -> list[Assured]:
 def _members(ops: Sequence[Op], acked: Acked, begun_ns: int) -> frozenset[str]:
     margin, told = margin_ns(ops), acked.ok.time_ns
     around = _between(isr_states(ops), begun_ns - margin, told + margin)
-    always = frozenset.intersection(*(frozenset(state.isr) for state in around)) if around else frozenset()
+    known = around and not is_polled(ops)
+    always = frozenset.intersection(*(frozenset(state.isr) for state in around)) if known else frozenset()
     return always | _copied(ops, acked, around)
 
 

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from checkers.facts.fact import fact, select
-from checkers.facts.view import names_of
+from checkers.facts.moments import follows, is_polled
+from checkers.facts.view import names_of, setup_of, traits
 from harness.events import Elected, Leader, MetadataState, Started
 from harness.model import Op, Source, events_of
+from harness.target.traits import Commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class Election:
     Attributes:
         outside: True if the leader was not in the ISR before, and no state in between can have been missed where
             controllers report their elections. False proves nothing where a controller reported an unclean one.
+            Where metadata are polled, it may have been so, which matters only where that is allowed. Where a
+            quorum elects, nobody is outside.
     """
 
     node: str
@@ -75,13 +79,22 @@ def elections(ops: Sequence[Op]) -> list[Election]:
     for op, state in events_of(ops, MetadataState):
         node, epoch = state.leader, state.epoch
         if node is not None and (node, epoch) not in found:
-            outside = before is not None and node not in before.isr
+            outside = before is not None and node not in before.isr and _elects_from_isr(ops)
             if outside and before is not None and controllers_report:
                 # A state in between, in which the leader joined, may have been missed.
-                outside = state.version == before.version + 1
+                outside = follows(ops, before.version, state.version)
             found[node, epoch] = Election(node=node, epoch=epoch, outside=outside, op=op)
         before = state
     return list(found.values())
+
+
+def _elects_from_isr(ops: Sequence[Op]) -> bool:
+    """Return True if a leader that was not seen in the ISR may accuse, or excuse, anybody."""
+    setup = setup_of(ops)
+    if traits(ops).commit is Commit.QUORUM:
+        return False
+    # Between two looks it may have joined: that accuses nobody.
+    return not is_polled(ops) or setup is None or setup.unclean
 
 
 def _reported_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Takeover]:

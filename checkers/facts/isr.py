@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Final
 
 from checkers.facts.fact import fact
+from checkers.facts.moments import follows
 from checkers.facts.view import setup_of
 from harness.events import Follower, Leader, MetadataState
 from harness.model import Op, events_of
@@ -54,7 +55,7 @@ def _states(ops: Sequence[Op]) -> Iterator[IsrState]:
             epoch=state.epoch,
             isr=isr,
             joined=tuple(member for member in isr if member not in before),
-            follows=version is not None and state.version == version + 1,
+            follows=version is not None and follows(ops, version, state.version),
         )
         before, version = isr, state.version
 

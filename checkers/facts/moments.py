@@ -157,8 +157,25 @@ def states(ops: Sequence[Op]) -> list[tuple[Op, MetadataState]]:
 
 
 @fact
+def is_polled(ops: Sequence[Op]) -> bool:
+    """Return True if the metadata are looked at now and then: what lies between two looks is not known."""
+    return traits(ops).seen is Seen.POLLED
+
+
+def follows(ops: Sequence[Op], old: int, new: int) -> bool:
+    """
+    Return True if no state can have stood between two states of these versions.
+
+    Where the metadata are polled, versions number looks, and prove nothing.
+    """
+    return new == old + 1 and not is_polled(ops)
+
+
+@fact
 def state_of_version(ops: Sequence[Op]) -> dict[int, tuple[Op, MetadataState]]:
-    """Return the first state that was seen with each version."""
+    """Return the first state that was seen with each version; none where versions number looks."""
+    if is_polled(ops):
+        return {}
     return {state.version: (op, state) for op, state in reversed(states(ops))}
 
 
@@ -169,6 +186,16 @@ def states_of_epoch(ops: Sequence[Op]) -> dict[int, list[tuple[Op, MetadataState
     for op, state in states(ops):
         found.setdefault(state.epoch, []).append((op, state))
     return found
+
+
+def leader_of(ops: Sequence[Op], epoch: int) -> tuple[Op, MetadataState] | None:
+    """
+    Return the first state that tells who leads an epoch, or that nobody does; None if none tells.
+
+    Where the metadata are polled, a look that found no leader may have come before there was one.
+    """
+    seen = states_of_epoch(ops).get(epoch, [])
+    return next((each for each in seen if each[1].leader is not None or not is_polled(ops)), None)
 
 
 @fact
@@ -202,17 +229,15 @@ def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
     Return the proof that the metadata never had an epoch that the op names; () if it had it, or may have had it.
 
     A watch misses short-lived states: only two neighbouring versions show that nothing stood between. Where the
-    metadata are polled, nothing else shows that an epoch will not be found after the last look, either.
+    metadata are polled, nothing shows it.
     """
     by_epoch, order = states_of_epoch(ops), _epochs_in_order(ops)
-    if not order or epoch in by_epoch:
+    if not order or epoch in by_epoch or is_polled(ops):
         return ()
     place = bisect_left(order, epoch)
     before = by_epoch[order[place - 1]][-1] if place else None
     after = by_epoch[order[place]][0] if place < len(order) else None
     if after is None:
-        if traits(ops).seen is Seen.POLLED:
-            return ()
         return (before[0].index,) if before is not None and settled(ops, op) else ()
     if after[1].version == (before[1].version + 1 if before is not None else 0):
         return tuple(each[0].index for each in (before, after) if each is not None)
@@ -222,7 +247,7 @@ def never_stood(ops: Sequence[Op], epoch: int, op: Op) -> tuple[int, ...]:
 def whole(ops: Sequence[Op], epoch: int) -> bool:
     """Return True if the watch missed no state of that epoch but, perhaps, later ones than it saw."""
     seen, before = states_of_epoch(ops).get(epoch), states_of_epoch(ops).get(epoch - 1)
-    if not seen:
+    if not seen or is_polled(ops):
         return False
     first, last = seen[0][1].version, seen[-1][1].version
     begun = first == 0 or (before is not None and before[-1][1].version == first - 1)

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from checkers.facts.elections import takeovers
 from checkers.facts.fact import fact
-from checkers.facts.moments import Moment, margin_ns, moments, states
+from checkers.facts.moments import Moment, is_polled, margin_ns, moments, states
 from checkers.facts.polls import Polled, polls
 from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
@@ -72,6 +72,8 @@ def until(ops: Sequence[Op], polled: Polled) -> int:
 
 def reign_of(ops: Sequence[Op], polled: Polled) -> int | None:
     """Return the index of the op since which the node that answered leads as it did, None if that is not sure."""
+    if is_polled(ops):
+        return None  # others may have led between two looks
     changes = changes_of(ops).get(polled.event.node, ())
     place = bisect_left(changes, polled.invoked.index)
     if not place or (place < len(changes) and changes[place] <= until(ops, polled)):

@@ -95,6 +95,43 @@ def is_rotten(ops: Sequence[Op], log: FinalLog, offset: int) -> bool:
     return unread and any(rot.node == log.node and rot.takes(offset) for rot in rots(ops))
 
 
+def may_be_flipped(op: Op, offset: int) -> bool:
+    """
+    Return True if a byte that a fault flipped, as its op tells, may be of the record at that offset; -1: not
+    known.
+
+    A flip that tells no offsets may be of any record: not every system's files tell them.
+    """
+    flip = Flip.of(op.event.probe or "") if isinstance(op.event, Injection) else None
+    if flip is None or flip.base is None or flip.last is None or offset < 0:
+        return True
+    return flip.base <= offset <= flip.last
+
+
+def flipped(ops: Sequence[Op], node: str, offset: int) -> bool:
+    """Return True if a fault of this run may have flipped a byte of the node's record at the offset."""
+    return any(
+        node in fault.nodes
+        and op.type in (OpType.OK, OpType.INFO)
+        and nature_of(op).effect is Effect.BIT_ROT
+        and may_be_flipped(op, offset)
+        for op, fault in events_of(ops, Injection)
+    )
+
+
+def flipped_at(ops: Sequence[Op], node: str, offset: int) -> bool:
+    """Return True if a fault of this run flipped a byte of the record at exactly that offset, as it tells."""
+    return any(
+        node in fault.nodes
+        and op.type is OpType.OK
+        and nature_of(op).effect is Effect.BIT_ROT
+        and (flip := Flip.of(fault.probe or "")) is not None
+        and flip.base is not None
+        and may_be_flipped(op, offset)
+        for op, fault in events_of(ops, Injection)
+    )
+
+
 def damaged_alone(ops: Sequence[Op], log: FinalLog, offset: int, value: str) -> bool:
     """Return True if a fault damaged the log's copy of a record, and another replica has a whole one."""
     others = (other.records.get(offset) for node, other in final_logs(ops).items() if node != log.node)

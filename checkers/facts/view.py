@@ -287,6 +287,8 @@ def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
     """
     Return each node's log by node name, from its last successful snapshot and the batches after it.
 
+    It is the log that the node serves; what else it stores is in `other_stores`.
+
     Raises:
         HistoryError: a batch comes before any snapshot of its node.
     """
@@ -303,11 +305,31 @@ def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
                     raise HistoryError(
                         f"op {op.index}: a batch of {op.process} before its snapshot; expected after"
                     )
-                batches[op.process].append((op.index, batch))
+                if not batch.store:
+                    batches[op.process].append((op.index, batch))
     return {
         node: FinalLog(node=node, index=index, snapshot=snapshot, batches=tuple(batches[node]))
         for node, (index, snapshot) in sorted(snapshots.items())
     }
+
+
+@fact
+def other_stores(ops: Sequence[Op]) -> Mapping[str, Mapping[str, Sequence[tuple[int, Batch]]]]:
+    """
+    Return node -> store -> the batches of each store of a replica beside the log that it serves, as it ended.
+
+    Each batch comes with the index of its op, in the order of the files. Offsets may repeat there.
+    """
+    found: dict[str, dict[str, list[tuple[int, Batch]]]] = {}
+    for op in ops:
+        if op.source is not Source.LOG:
+            continue
+        match op.event:
+            case Snapshot():
+                found[op.process] = {}
+            case Batch(store=store) as batch if store:
+                found.setdefault(op.process, {}).setdefault(store, []).append((op.index, batch))
+    return {node: stores for node, stores in sorted(found.items()) if stores}
 
 
 @fact

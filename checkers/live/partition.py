@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -48,6 +48,7 @@ class PartitionWatch:
     _told: ToldToClients = field(default_factory=ToldToClients)
     _acked: int = -1
     _end: int = 0
+    _members: frozenset[str] = frozenset()
 
     def asked(self, op: Op) -> Asked:
         """Return the beginning of a call."""
@@ -112,6 +113,11 @@ class PartitionWatch:
         """Hold nothing that was promised so far against anybody: a fault may have ended any of it."""
         self.known.forget()
         self.electable.forget()
+
+    def joined(self, members: Collection[str]) -> bool:
+        """Follow who is in a group of which a majority has what is committed; return True if that changed."""
+        before, self._members = self._members, frozenset(members)
+        return bool(before) and before != self._members
 
     def _wrong(self, op: Op, read: Read, asked: Asked, since: int | None) -> Iterator[ScheduleStopped]:
         records, high = read.records or (), read.high_watermark or 0

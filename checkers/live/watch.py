@@ -35,7 +35,7 @@ from harness.events import (
     Started,
 )
 from harness.model import HistoryError, Op, OpType, Source
-from harness.target.traits import traits_of
+from harness.target.traits import Commit, Seen, traits_of
 
 # The event of a log whose start moved.
 _MOVED: Final = frozenset({"log-start", "cleaned"})
@@ -58,6 +58,8 @@ class LiveCheck:
     since: int = -1
     _clean: bool = False
     _exact: bool = False
+    _polled: bool = False
+    _quorum: bool = False
     _changed: int = -1
     _names: dict[int, str] = field(default_factory=dict)
     _churned: frozenset[str] = frozenset()
@@ -85,7 +87,9 @@ class LiveCheck:
                 case Source.METADATA:
                     return self._state(op)
                 case Source.RUNNER if isinstance(event := op.event, Setup):
-                    self._clean, self._exact = not event.unclean, traits_of(event).exact_order
+                    self._clean, traits = not event.unclean, traits_of(event)
+                    self._exact, self._polled = traits.exact_order, traits.seen is Seen.POLLED
+                    self._quorum = traits.commit is Commit.QUORUM
                     self._churned = frozenset((*(event.churned or ()), *(event.removed or ())))
                     self._names = {broker: node for node, broker in event.nodes.items()}
         except HistoryError:
@@ -113,6 +117,8 @@ class LiveCheck:
         if not isinstance(event, Produce | Read):
             return None
         about, call = self._of(event), (op.process, event.value if isinstance(event, Produce) else "")
+        if self._polled:
+            about.changed = op.index  # another may lead since the last look at the metadata
         if op.type is OpType.INVOKE:
             self._calls[call] = about.asked(op)
             if len(self._calls) > CALLS_MAX:
@@ -158,6 +164,11 @@ class LiveCheck:
             return None
         about = self._of(event)
         about.changed = op.index
+        if self._quorum:
+            if about.joined({*map(str, event.isr)}):
+                self.since = op.index  # who left may have taken records along
+                about.forget()
+            return None
         gone = about.electable.state(op, event, exact=self._exact)
         return about.gone(gone, op) if gone and self._clean else None
 

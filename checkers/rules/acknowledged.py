@@ -10,23 +10,28 @@ from checkers.facts.acked import Acked, acked_records, acknowledged_at, broken_p
 from checkers.facts.copies import copies_of
 from checkers.facts.places import places_of
 from checkers.facts.polls import first_polls, polled_places
+from checkers.facts.quorum import is_quorum
 from checkers.facts.sent import sent_values
 from checkers.facts.view import final_logs, key_of, offsets_text, setup_of
+from checkers.rules.acked_twice import acked_twice
 from harness.model import Anomaly, Kind, Op, ranges_of
 
 KINDS: Final = (
     Definition(
         kind=Kind.FALSE_ACK,
-        formula="ok(produce r, acks=all, offset o) at k, append(leader w, r): some n in ISR(w, k) with no append "
-        "of r before k and no fetch above o from w before k; or |ISR(w, k)| < min_isr; or w's high watermark "
-        "never passed o; or no leader appended at o; or ok(produce r, any acks, o), r sent once, and a final log "
-        "holds r, but not at o; or no final log holds r, and polls showed it, but not at o",
+        formula="ok(produce r, acks=all, offset o) at k, append(leader w, r): some n in ISR(w, k) with no "
+        "append of r before k and no fetch above o from w before k; or |ISR(w, k)| < min_isr; or w's high "
+        "watermark never passed o; or no leader appended at o; or ok(produce r, any acks, o), r sent once, and "
+        "a final log holds r, but not at o; or no final log holds r, and polls showed it, but not at o; or, "
+        "where a quorum commits, ok(produce r, o) and ok(produce q, o), r != q, and no faults between them "
+        "that permit the loss of either",
         words="A record was acknowledged with acks=all, though a member of the ISR had not copied it, the ISR was "
         "below min ISR, or the leader had not committed it; or it was acknowledged, whatever its acks, at an "
-        "offset that is not its own.",
+        "offset that is not its own. Where a quorum commits, two records were acknowledged at one offset.",
         evidence="client: produce; broker: append, leader, isr, high-watermark; fabric: fetch; log: batch; "
         "client: poll",
-        unchecked="Brokers that emit no events: then only offsets are judged.",
+        unchecked="Brokers that emit no events: then only offsets are judged. Where a quorum commits there is "
+        "no ISR and no min ISR: its acknowledgements are judged by what is lost.",
         source="KIP-101, Motivation; Kafka's acks and min.insync.replicas",
     ),
 )
@@ -40,16 +45,17 @@ def acknowledged(ops: Sequence[Op]) -> list[Anomaly]:
         ops: the ops of one partition and the global ones.
 
     Returns:
-        One anomaly for all records of one name with the same reason, by first acknowledgement.
+        One anomaly for all records of one name with the same reason, by first acknowledgement; then one for each
+        two records that a quorum acknowledged at one offset.
 
     Source:  Kafka's documentation of acks and min.insync.replicas.
     """
     groups: dict[tuple[str, str], list[tuple[Acked, tuple[int, ...]]]] = {}
-    reported = copies_of(ops).reported
+    reported = copies_of(ops).reported and not is_quorum(ops)
     for acked in acked_records(ops):
         for text, proof in (*_elsewhere(ops, acked), *(_reasons(ops, acked) if reported else ())):
             groups.setdefault((acked.name, text), []).append((acked, proof))
-    return [_anomaly(ops, text, group) for (_, text), group in groups.items()]
+    return [*(_anomaly(ops, text, group) for (_, text), group in groups.items()), *acked_twice(ops)]
 
 
 def _elsewhere(ops: Sequence[Op], acked: Acked) -> Iterator[tuple[str, tuple[int, ...]]]:

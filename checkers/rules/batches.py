@@ -10,7 +10,7 @@ from checkers.facts.abridged import Abridged, sends_left_out
 from checkers.facts.compacted import kept_of
 from checkers.facts.outages import outages
 from checkers.facts.sent import sent_values
-from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text, setup_of
+from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text, setup_of, traits
 from harness.events import WITH_EPOCHS, Append, Batch, Follower, Leader, Printed, Recovered, Truncate
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -25,7 +25,9 @@ KINDS: Final = (
         "high watermark's checkpoint lies where no batch is. Compaction may remove a record only if a newer one "
         "of its key is there. Or a batch claims an epoch that its message format cannot hold.",
         evidence="log: snapshot, batch; broker: append, truncate, recovered, printed; nemesis: faults",
-        unchecked="A log with problems is unreadable; batches whose records could not be read are not judged.",
+        unchecked="A log with problems is unreadable; batches whose records could not be read are not judged. "
+        "Where offsets need not follow each other, records rise within what their batch claims, and a log may "
+        "claim to end above its last one.",
         source="Apache Kafka, DefaultRecordBatch.java (lastOffsetDelta, record count); KAFKA-6361, case 3",
     ),
 )
@@ -86,8 +88,10 @@ def _whole(ops: Sequence[Op], batch: Batch, held: Sequence[int]) -> bool:
     """
     Return True if the batch has one record for each offset that it claims, but for those that compaction removed.
 
-    It may claim absurdly many.
+    Where offsets need not follow each other, its records rise within what it claims. It may claim absurdly many.
     """
+    if not traits(ops).dense:
+        return held == sorted({offset for offset in held if batch.base <= offset <= batch.last})
     if batch.last - batch.base + 1 == len(held):
         return held == list(range(batch.base, batch.last + 1))
     if held != sorted({offset for offset in held if batch.base <= offset <= batch.last}):
@@ -116,7 +120,7 @@ def _in_snapshot(ops: Sequence[Op], log: FinalLog) -> Iterator[_Lack]:
     proof = (log.index, *(index for index, batch in log.batches if batch.last + 1 == reached))
     if log.start > log.end:
         yield (log.end, log.start), f"log begins at {log.start}, above its end {log.end}", proof
-    elif log.end > max(reached, log.start) and not log.snapshot.problems:
+    elif log.end > max(reached, log.start) and not log.snapshot.problems and traits(ops).dense:
         yield (reached, log.end), f"log claims to end at {log.end}, and its batches end at {reached}", proof
     elif log.end < reached:
         yield (log.end, reached), f"log claims to end at {log.end}, and its batches reach {reached}", proof
@@ -146,7 +150,8 @@ def _furthest(ops: Sequence[Op], node: str) -> int | None:
         # No log is longer than all records that were ever sent, if each was sent once.
         setup = setup_of(ops)
         sent = sum(max(len(each.invokes), each.ended) for each in sent_values(ops).values()) + sends_left_out(ops)
-        return sent if setup is not None and setup.sends_once and sent else None
+        counts = setup is not None and setup.sends_once and sent and traits(ops).dense
+        return sent + traits(ops).first_offset if counts else None
     log = final_logs(ops)[node]
     return max((batch.last + 1 for _, batch in log.batches), default=log.start)
 

@@ -9,6 +9,7 @@ from checkers.definition import Definition
 from checkers.facts.fact import select
 from checkers.facts.outages import outages
 from checkers.facts.pauses import pauses
+from checkers.facts.quorum import is_quorum
 from checkers.facts.view import FinalLog, Leadership, at, final_leader, final_logs, key_of
 from harness.events import (
     Append,
@@ -34,8 +35,9 @@ KINDS: Final = (
     Definition(
         kind=Kind.STUCK,
         formula="after healed: log(n).end < log(leader).end; or stuck(n) with no progress of n since; or n runs "
-        "and is not in the ISR; or no leader",
-        words="A replica has not caught up after healing, or is not in the ISR, for the reason given.",
+        "and is not in the ISR (where a quorum commits: not in the group); or no leader",
+        words="A replica has not caught up after healing, or is not in the ISR or the group, for the reason "
+        "given.",
         evidence="runner: healed; log: snapshot; broker: stuck, awaiting, append, truncate, high-watermark",
         unchecked="A fault that the harness could not undo: `unchecked` reports it.",
         source="KIP-101, Scenario 2 (compressed batches); KAFKA-6361, n < 20; KAFKA-1120",
@@ -117,8 +119,9 @@ def _outside(ops: Sequence[Op], unhealed: Op, lack: Healed) -> list[Anomaly]:
     last = next((op for op, _ in reversed(list(events_of(ops, MetadataState)))), None)
     proof = [unhealed.index, *([] if last is None else [last.index])]
     places = [each.rpartition(" ") for each in lack.outside or ()]
+    where = "group" if is_quorum(ops) else "ISR"
     return [
-        _stuck(ops, (node,), f"{node} is not in the ISR after healing: {lack.missing}", proof)
+        _stuck(ops, (node,), f"{node} is not in the {where} after healing: {lack.missing}", proof)
         for place, _, node in places
         if place == f"{topic}-{partition}"
     ]

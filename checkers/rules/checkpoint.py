@@ -15,6 +15,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.compacted import kept_of
+from checkers.facts.moments import follows, is_polled
 from checkers.facts.rot import rotten
 from checkers.facts.view import FinalLog, final_logs, key_of, rules_of, setup_of, traits
 from harness.events import Elected, Follower, Installed, Leader, MetadataState
@@ -73,7 +74,7 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
         has_epochs = rules.get("epochs") not in _OFF
         if upgraded and not has_epochs:
             continue
-        trimmed = rules.get("epoch_trim") == "up_to_start" and log.start > 0
+        trimmed = rules.get("epoch_trim") == "up_to_start" and log.start > traits(ops).first_offset
         complaints = _entries(ops, log, trimmed=trimmed, older=older)
         if has_epochs:
             complaints += _batches(log, older=older or trimmed) + _strange(log, known)
@@ -109,7 +110,7 @@ def _entries(ops: Sequence[Op], log: FinalLog, *, trimmed: bool, older: bool) ->
     begun = {(batch.epoch, batch.base) for _, batch in log.batches}
     for epoch, start in entries:
         # A checkpoint may be trimmed some time after the log's start has moved.
-        if start > log.end or (start < log.start and not log.start):
+        if start > log.end or start < log.start <= traits(ops).first_offset:
             text = f"entry {epoch}@{start} lies outside the log, which spans {log.start} to {log.end}"
             found.append((text, log.index))
         index, first = firsts.get(epoch, (0, None))
@@ -152,7 +153,8 @@ def _known_epochs(ops: Sequence[Op]) -> frozenset[int] | None:
     """Return every epoch that the metadata, a broker or a batch had; None if one may have been missed."""
     states = list(events_of(ops, MetadataState))
     elected = {decision.epoch for _, decision in events_of(ops, Elected)}
-    whole = bool(states) and all(b.version == a.version + 1 for (_, a), (_, b) in pairwise(states))
+    whole = bool(states) and all(follows(ops, a.version, b.version) for (_, a), (_, b) in pairwise(states))
+    whole = whole and not is_polled(ops)
     if not elected and not (whole and states[0][1].version == 0):
         return None
     epochs = elected | {state.epoch for _, state in states}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from checkers.facts.moments import anomaly, margin_ns, never_stood, states_of_epoch
+from checkers.facts.moments import anomaly, leader_of, margin_ns, never_stood
 from checkers.facts.view import at, noun
 from harness.events import ControllerNamed, Delay, Double, Hold, Injection, Learned
 from harness.model import Anomaly, Kind, Op, events_of
@@ -62,11 +62,11 @@ def _unwritten(ops: Sequence[Op], given: Sequence[tuple[Op, Learned]]) -> Iterat
             f"{command.link[0]} commanded {command.link[1]} at {at(op)} that {command.leader or 'nobody'} leads "
         )
         said += f"epoch {command.epoch}"
-        seen = states_of_epoch(ops).get(command.epoch, [])
+        seen = leader_of(ops, command.epoch)
         proof: tuple[int, ...] = ()
-        if seen and seen[0][1].leader != command.leader:
-            proof, why = (seen[0][0].index,), f"{noun(ops)} has {seen[0][1].leader or 'nobody'}"
-        elif not seen:
+        if seen is not None and seen[1].leader != command.leader:
+            proof, why = (seen[0].index,), f"{noun(ops)} has {seen[1].leader or 'nobody'}"
+        elif seen is None:
             proof, why = never_stood(ops, command.epoch, op), f"{noun(ops)} never had that epoch"
         if proof:
             nodes = [command.link[0]]

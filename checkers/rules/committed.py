@@ -23,6 +23,7 @@ from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
 from checkers.facts.known_gaps import fetched_since_return
 from checkers.facts.moments import anomaly, margin_ns
+from checkers.facts.quorum import is_quorum
 from checkers.facts.replica_log import Change, Piece, Replay, ReplicaLog
 from checkers.facts.view import at, final_leader, final_logs, offsets_text
 from checkers.facts.window import is_forked, may_lack
@@ -43,7 +44,8 @@ KINDS: Final = (
         evidence="broker: append, truncate, recovered, high-watermark, leader, follower; metadata: state; "
         "fabric: fetch, fetched, hold, held, release, delay, learned; client: produce; nemesis",
         unchecked="never; but where brokers emit no events, a cut that no fetch shows, or that a fault, a late "
-        "watch of the metadata or a held fetch may explain, is not found.",
+        "watch of the metadata or a held fetch may explain, is not found; and where a quorum has what is "
+        "committed, no single replica must have it.",
         source="hachikuji/kafka-specification, StrongIsr",
     ),
     Definition(
@@ -81,7 +83,7 @@ def committed(ops: Sequence[Op]) -> list[Anomaly]:
     Returns:
         One NOT_REPLICATED anomaly for each node and event; then the losses, as `lost` returns them.
     """
-    if not copies_of(ops).reported:
+    if is_quorum(ops) or not copies_of(ops).reported:
         return seen_without(ops)
     commits = kept_commits(ops)
     if not commits:

@@ -14,7 +14,16 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.fact import fact
-from checkers.facts.moments import anomaly, margin_ns, never_stood, once, settled, states_of_epoch, whole
+from checkers.facts.moments import (
+    anomaly,
+    leader_of,
+    margin_ns,
+    never_stood,
+    once,
+    settled,
+    states_of_epoch,
+    whole,
+)
 from checkers.facts.view import at, names_of, noun
 from checkers.rules.commands import foreign_commands
 from harness.events import ControllerNamed, ControllerOffice, Elected, Injection, Started
@@ -191,8 +200,9 @@ def _against_state(ops: Sequence[Op], decision: Decision, names: dict[int, str],
     isr = {names.get(member, str(member)) for member in event.isr}
     # The report may name the ISR that the new leader wrote meanwhile, so a gap in the versions may hide it.
     proof = [decision.op.index, seen[0][0].index]
-    if seen[0][1].leader != leader:
-        text = f"{said} with leader {leader or 'none'}; {noun(ops)} has {seen[0][1].leader or 'none'}"
+    led = leader_of(ops, event.epoch)
+    if led is not None and led[1].leader != leader:
+        text = f"{said} with leader {leader or 'none'}; {noun(ops)} has {led[1].leader or 'none'}"
     elif whole(ops, event.epoch) and not any(isr == set(state.isr) for _, state in seen):
         text = f"{said} with ISR {', '.join(sorted(isr))}; {noun(ops)} has {', '.join(map(str, seen[0][1].isr))}"
     else:

@@ -20,7 +20,7 @@ from checkers.facts.deleted import (
     high_watermark_before,
 )
 from checkers.facts.moments import anomaly, margin_ns, once
-from checkers.facts.view import at, final_logs
+from checkers.facts.view import at, final_logs, traits
 from harness.events import LogStart, Read, Snapshot
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
@@ -85,19 +85,20 @@ def _moves(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 def _seen(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield final logs and reads that begin past all that was deleted on purpose."""
-    most = deleted_before(ops)
+    first = traits(ops).first_offset
+    most = max(deleted_before(ops), first)
     for node, log in final_logs(ops).items():
         if log.start > most:
-            text = f"the final log of {node} starts at {log.start}, and {_asked(most)}"
+            text = f"the final log of {node} starts at {log.start}, and {_asked(most, first)}"
             yield anomaly(ops, Kind.DELETED_EARLY, text, [log.index], [node], None, ((most, log.start),))
     for op, read in events_of(ops, Read):
         if op.type is OpType.OK and (read.start or 0) > most:
-            text = f"{op.process}'s read at {at(op)} began at {read.start}, and {_asked(most)}"
+            text = f"{op.process}'s read at {at(op)} began at {read.start}, and {_asked(most, first)}"
             yield anomaly(ops, Kind.DELETED_EARLY, text, [op.index], (), None, ((most, read.start or 0),))
 
 
-def _asked(most: int) -> str:
-    return f"what was to be deleted ends at {most}" if most else "nothing was to be deleted"
+def _asked(most: int, first: int = 0) -> str:
+    return f"what was to be deleted ends at {most}" if most > first else "nothing was to be deleted"
 
 
 def _forgotten(ops: Sequence[Op]) -> Iterator[Anomaly]:

@@ -3,7 +3,8 @@ Offsets at which two replicas' final logs hold different records.
 
 Only content counts: two histories can share one epoch, and `hw` has no epochs. A replica that only ends earlier
 has not diverged; it is behind. A replica that exited instead of following with a longer log (KAFKA-3924), and was
-not restarted, has not diverged either: `exited` reports it. And while a cluster is upgraded from a version without
+not restarted, has not diverged either: `exited` reports it. No promise permits divergence that stays: not one in
+memory, nor that of a quorum. And while a cluster is upgraded from a version without
 epochs, a follower may keep what its leader has lost (checkers/facts/window.py).
 """
 
@@ -14,6 +15,8 @@ from itertools import combinations
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.quorum import is_quorum
+from checkers.facts.rot import flipped_at
 from checkers.facts.view import FinalLog, epochs_text, final_logs, key_of, offsets_text
 from checkers.facts.window import is_forked
 from checkers.rules.exited import gone
@@ -24,7 +27,8 @@ KINDS: Final = (
         kind=Kind.DIVERGED,
         formula="log(n)[o] and log(m)[o] are there, at or above both logs' starts, and differ in content; n "
         "and m did not exit by themselves; and neither had fallen back to its high watermark, as nodes without "
-        "epochs do within an upgrade, when it had another record at o than its leader",
+        "epochs do within an upgrade, when it had another record at o than its leader; and, where a quorum "
+        "commits, no fault flipped a byte of either record at o",
         words="Two replicas hold different records at one offset.",
         evidence="log: batch (digests over timestamp, key, value and headers)",
         unchecked="A log that could not be read.",
@@ -48,7 +52,7 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
     """
     topic, partition = key_of(ops)
     found: list[Anomaly] = []
-    absent = gone(ops)
+    absent, quorum = gone(ops), is_quorum(ops)
     logs = [log for node, log in final_logs(ops).items() if node not in absent]
     for left, right in combinations(logs, 2):
         both = left.records.keys() & right.records.keys()
@@ -60,6 +64,7 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
             if offset >= start
             and left.records[offset].digest != right.records[offset].digest
             and not is_forked(ops, None, offset)
+            and not (quorum and any(flipped_at(ops, log.node, offset) for log in (left, right)))
         ]
         for first, end in ranges_of(unlike):
             ours, theirs = (_epochs(log, first, end) for log in (left, right))

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.moments import Moment, anomaly, moments, never_stood, once, states, states_of_epoch
+from checkers.facts.moments import Moment, anomaly, is_polled, leader_of, moments, never_stood, once, states
+from checkers.facts.quorum import is_quorum
 from checkers.facts.view import at, ever_assigned, names_of, noun, setup_of
 from harness.events import Elected, Follower, Leader, MetadataState
 from harness.model import Anomaly, Kind, Op, events_of
@@ -30,7 +31,9 @@ KINDS: Final = (
         "election is off, or an epoch falls, has two leaders in what nodes say, or never stood in "
         "the metadata.",
         evidence="metadata: state; broker leader, follower, elected, started; the set-up",
-        unchecked="Nothing: where the watch missed a state, only what its neighbours prove is reported.",
+        unchecked="Nothing: where the watch missed a state, only what its neighbours prove is reported. Where the "
+        "metadata are polled, that is an epoch that falls. Where a quorum has what is committed, the ISR is the "
+        "group's members, and a leader may be outside it.",
         source="Kafka Replication Design V3, A and C; KIP-106; KIP-380",
     ),
 )
@@ -54,12 +57,15 @@ def epochs(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _single(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield states whose leader is outside the ISR, or no replica."""
-    replicas = ever_assigned(ops)
+    replicas, quorum = ever_assigned(ops), is_quorum(ops)
+    if quorum:  # a group tells itself who is in it
+        replicas |= {str(member) for _, state in states(ops) for member in state.isr}
     for op, state in states(ops):
         if state.leader is None:
             continue
         said = f"{state.leader} leads epoch {state.epoch} in {noun(ops)} at {at(op)}"
-        if state.leader not in state.isr:
+        # A group may be led for a while by who has just left it.
+        if state.leader not in state.isr and not quorum:
             text = f"{said}, and is not in the ISR ({', '.join(map(str, state.isr))})"
             yield anomaly(ops, _KIND, text, [op.index], [state.leader], state.epoch)
         if replicas and state.leader not in replicas:
@@ -72,15 +78,22 @@ def _neighbours(ops: Sequence[Op]) -> Iterator[Anomaly]:
     setup = setup_of(ops)
     clean = setup is not None and not setup.unclean
     first = next(iter(states(ops)), None)
-    if first is not None and first[1].epoch > first[1].version:
+    if first is not None and first[1].epoch > first[1].version and not is_polled(ops):
         text = f"epoch {first[1].epoch} at {at(first[0])} has version {first[1].version} in {noun(ops)}, "
         yield anomaly(ops, _KIND, text + "fewer writes than epochs", [first[0].index], (), first[1].epoch)
     for (before, old), (op, new) in pairwise(states(ops)):
-        complaint = _complaint(old, new, clean=clean)
+        complaint = _complaint_of_looks(old, new) if is_polled(ops) else _complaint(old, new, clean=clean)
         if complaint:
             text = f"{complaint} (from {at(before)} to {at(op)} in {noun(ops)})"
             nodes = [node for node in {old.leader, new.leader} if node is not None]
             yield anomaly(ops, _KIND, text, [before.index, op.index], nodes, new.epoch)
+
+
+def _complaint_of_looks(old: MetadataState, new: MetadataState) -> str:
+    """Return what is wrong with the second of two looks; "" for nothing: what lies between them is not known."""
+    if new.version <= old.version:
+        return f"version {new.version} of the state follows version {old.version}"
+    return f"epoch {new.epoch} follows epoch {old.epoch}" if new.epoch < old.epoch else ""
 
 
 def _complaint(old: MetadataState, new: MetadataState, *, clean: bool) -> str:
@@ -149,22 +162,21 @@ def _accepted(ops: Sequence[Op]) -> Iterator[Anomaly]:
 def _claims(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield epochs that a broker accepts and the metadata never had, or for which it names another leader."""
     names = names_of(ops)
-    by_epoch = states_of_epoch(ops)
     led: dict[int, tuple[str, Op]] = {}
     for op, leader in events_of(ops, Leader):
         led.setdefault(leader.epoch, (op.process, op))
     accepted: list[tuple[Op, Leader | Follower]] = [*events_of(ops, Leader), *events_of(ops, Follower)]
     for op, event in accepted:
-        follows, seen = isinstance(event, Follower), by_epoch.get(event.epoch)
+        follows, seen = isinstance(event, Follower), leader_of(ops, event.epoch)
         claim = names.get(event.leader, str(event.leader)) if isinstance(event, Follower) else op.process
-        if seen and seen[0][1].leader == claim and (not follows or claim != op.process):
+        if seen is not None and seen[1].leader == claim and (not follows or claim != op.process):
             continue  # most events: say nothing of them
         said = f"{op.process} {'follows' if follows else 'leads'} in epoch {event.epoch} from {at(op)} on"
         if proof := never_stood(ops, event.epoch, op):
             text = f"{said}, and {noun(ops)} never had that epoch"
             yield anomaly(ops, _KIND, text, [op.index, *proof], [op.process], event.epoch)
             continue
-        truth: str | None = seen[0][1].leader if seen else led[event.epoch][0] if event.epoch in led else ""
+        truth: str | None = seen[1].leader if seen else led[event.epoch][0] if event.epoch in led else ""
         if claim == op.process and follows:
             text = f"{said} itself"
             yield anomaly(ops, _KIND, text, [op.index], [op.process], event.epoch)
@@ -172,5 +184,5 @@ def _claims(ops: Sequence[Op]) -> Iterator[Anomaly]:
         if truth in ("", claim) or (not follows and truth is not None):
             continue  # two leaders of one epoch are reported by `leaders`
         text = f"{said}{f' a leader {claim}' if follows else ''}; the leader of that epoch is {truth or 'none'}"
-        proof = (seen[0][0].index if seen else led[event.epoch][1].index,)
+        proof = (seen[0].index if seen else led[event.epoch][1].index,)
         yield anomaly(ops, _KIND, text, [op.index, *proof], [op.process, claim], event.epoch)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from checkers.facts.printed_cuts import cuts_text
 from checkers.facts.view import at, epochs_text, offsets_text
-from checkers.rules.loss import Loss
+from checkers.rules.lost_record import Loss
 from harness.model import Kind, ranges_of
 
 
@@ -26,6 +26,8 @@ def _how(loss: Loss) -> str:
     if loss.read is not None:
         return f"the client's read at {at(loss.read)} does not show it below its high watermark"
     where = _where(loss)
+    if loss.by_quorum:
+        return where
     if loss.takeover is None:
         return f"{where}, though no leader was seen to take over without it"
     node = loss.takeover.node

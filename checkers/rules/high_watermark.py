@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from checkers.definition import Definition
-from checkers.facts.moments import anomaly, margin_ns, moments, once, states
+from checkers.facts.moments import anomaly, is_polled, margin_ns, moments, once, states
 from checkers.facts.reach import fences_fetches, reach
-from checkers.facts.view import at, final_leader, final_logs, setup_of
+from checkers.facts.view import at, final_leader, final_logs, setup_of, traits
 from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
     Corrupt,
@@ -123,7 +123,7 @@ def _members(ops: Sequence[Op]) -> Iterator[Anomaly]:
 def _sources(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield high watermarks at which no log ever ended or began, and those of a follower above its leader's."""
     told = moments(ops)
-    ends = {0, *(moment.after.end for moment in told)}
+    ends = {0, traits(ops).first_offset, *(moment.after.end for moment in told)}
     ends |= {end for _, cut in events_of(ops, Truncate) for end in (cut.start, cut.to, cut.end)}
     # A follower is good up to where its log is damaged, and says so when it fetches from there.
     ends |= {told_of.base for _, told_of in events_of(ops, Corrupt)}
@@ -181,6 +181,8 @@ def _reads(ops: Sequence[Op]) -> Iterator[Anomaly]:
         # Once the cluster is whole again, the leader has caught up with all that clients were told.
         moved = changes if each.invoked.index < healed else ends
         calm = top is not None and not _between(moved, top.done, each.done)
+        # Between two looks at the metadata another may have led.
+        calm = calm and (moved is ends or not is_polled(ops))
         if top is not None and calm and each.high < top.high and each.invoked.index > top.done.index:
             text = f"a client read high watermark {each.high} at {at(each.done)}, after {top.high} at "
             text += f"{at(top.done)}, "
@@ -193,7 +195,8 @@ def _reads(ops: Sequence[Op]) -> Iterator[Anomaly]:
     log = final_logs(ops).get(leader.node or "") if leader else None
     if log is None or log.index < last.done.index or log.end >= last.high:
         return
-    if bisect_right(changes, log.index) == bisect_right(changes, last.done.index):
+    calm = last.invoked.index >= healed or not is_polled(ops)
+    if calm and bisect_right(changes, log.index) == bisect_right(changes, last.done.index):
         text = f"a client read high watermark {last.high} at {at(last.done)}; the log of the leader, {log.node}, "
         proof = [last.done.index, log.index]
         yield anomaly(ops, _KIND, f"{text}ends at {log.end}", proof, [log.node], None, ((log.end, last.high),))

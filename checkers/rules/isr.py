@@ -14,6 +14,7 @@ from checkers.definition import Definition
 from checkers.facts.moments import (
     Moment,
     anomaly,
+    follows,
     margin_ns,
     moments,
     once,
@@ -23,6 +24,7 @@ from checkers.facts.moments import (
     states_of_epoch,
     whole,
 )
+from checkers.facts.quorum import is_quorum
 from checkers.facts.reach import epoch_starts, reach
 from checkers.facts.silences import unheard
 from checkers.facts.view import at, ever_assigned, names_of, noun, setup_of
@@ -60,7 +62,9 @@ KINDS: Final = (
         words="The ISR is empty, has a member that is no replica, that lacks what is committed, or that lagged "
         "for too long; or what a leader says of its ISR never stood in the metadata.",
         evidence="metadata: state; broker elected, leader, isr, append, truncate, recovered; the set-up",
-        unchecked="Nothing; lag is judged only where the set-up records what is allowed.",
+        unchecked="Nothing; lag is judged only where the set-up records what is allowed. Where a quorum has "
+        "what is committed there is no ISR. Where the metadata are polled, nothing is known of what stood "
+        "between two looks.",
         source="Kafka Replication Design V3, G; KAFKA-7128; KIP-16",
     ),
 )
@@ -82,6 +86,8 @@ def isr(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  Kafka Replication Design V3, G (maybe_change_ISR); KAFKA-7128; KIP-16 (lag is time alone).
     """
+    if is_quorum(ops):
+        return []  # the group's members: who is one may lack what is committed, and lag
     return once(
         [
             *_members(ops),
@@ -134,7 +140,7 @@ def _grown(ops: Sequence[Op]) -> Iterator[Anomaly]:
         return
     for (before, old), (op, new) in pairwise(states(ops)):
         added = {*new.isr} - {*old.isr}
-        if added and new.version == old.version + 1 and new.epoch > old.epoch and new.leader in old.isr:
+        if added and follows(ops, old.version, new.version) and new.epoch > old.epoch and new.leader in old.isr:
             text = (
                 f"{', '.join(sorted(map(str, added)))} joined the ISR with epoch {new.epoch} at {at(op)}, by an "
             )

@@ -21,7 +21,8 @@ from checkers.facts.kept import must_hold
 from checkers.facts.rot import damaged_alone
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
 from checkers.rules.explain import loss_sentence
-from checkers.rules.loss import Loss, acked_record, alike, judge_loss
+from checkers.rules.loss import acked_record, alike, judge_loss
+from checkers.rules.lost_record import Loss
 from harness.events import Healed, Read
 from harness.model import Anomaly, CopyFate, Fates, Kind, Op, OpType, events_of, ranges_of
 
@@ -33,16 +34,20 @@ _UNCHECKED: Final = (
     "A copy whose origin is unknown, or a leader that reported no append of it: the loss is unchecked. Where "
     "brokers emit no events, a copy is followed by followers' fetches, acknowledgements, faults, the ISR and "
     "final logs: a replica that must have the record and is seen without it proves the loss; what none of these "
-    "shows is unchecked."
+    "shows is unchecked. Where a quorum commits, a doubt is an excuse, and nothing is unchecked."
 )
 
 KINDS: Final = (
     Definition(
         kind=Kind.LOST,
-        formula="ok(produce r, acks=all, o), log(final leader)[o] != r or last read[o] != r, and not proof(r)",
+        formula="ok(produce r, acks=all, o), log(final leader)[o] != r or last read[o] != r, and not proof(r); "
+        "where a quorum commits, instead of proof(r): N - max(0, majority - |taken|) >= majority, of the N "
+        "members of the group",
         words="A record that was acknowledged with acks=all is gone, and the proof of a permitted loss does "
         "not hold: the acknowledgement was false, a copy ended without a fault, a replica was in the ISR "
-        "without it, the election was unlawful, or a replica that had it could have led.",
+        "without it, the election was unlawful, or a replica that had it could have led. Where a quorum "
+        "commits, a majority of the group had the record, and faults cannot have taken it from so many members "
+        "that those without it are a majority.",
         evidence=_EVIDENCE,
         unchecked=_UNCHECKED,
         source='KIP-101, Scenario 1; "Why does Kafka need the leader epoch?"',
@@ -51,8 +56,12 @@ KINDS: Final = (
         kind=Kind.PERMITTED,
         formula="proof(r): each n in ISR(ack) and each n that joined it since had r, and lost it unflushed "
         "with its power, or was down at the election of the leader that lacked r; min ISR and unclean election "
-        "were kept",
-        words="A promised record is gone, and every copy was followed to a fault that may end it.",
+        "were kept; where a quorum commits: N - max(0, majority - |taken|) >= majority, with taken = {n of the "
+        "group: after invoke(r), n lost its disk, files of its log, or a byte at o; or, if the promise is in "
+        "memory, n lost its power, or a flush failed, with no flush(n) between ok(r) and that}",
+        words="A promised record is gone, and every copy was followed to a fault that may end it. Where a quorum "
+        "commits, faults may have taken it from so many members that those without it can be a majority; where "
+        "members came or went beside a fault, who left took it along, and each group since counts.",
         evidence=_EVIDENCE,
         unchecked=_UNCHECKED,
         source="KIP-101, Scenario 2; KIP-966",

@@ -2,7 +2,8 @@
 The judgement of a record that a consumer was shown and that the last leader's final log does not hold.
 
 A record that was read was below a high watermark: that is a promise, like an acknowledgement with acks=all. Its
-loss is judged by the same proof, and is permitted where the proof holds.
+loss is judged by the same proof, and is permitted where the proof holds. Where a quorum commits, a majority had
+it.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from checkers.facts.copies import copies_of
 from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.known_gaps import undone_cut
-from checkers.facts.moments import margin_ns
+from checkers.facts.moments import is_polled, margin_ns
 from checkers.facts.outages import Outage
 from checkers.facts.polls import Polled, Shown, gone, leaders_log, shown_by_reads, twice_polled
 from checkers.facts.proof import Excuse
+from checkers.facts.quorum import is_quorum
 from checkers.facts.reigns import first_risk_ns, until
 from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.sent import sent_values
 from checkers.facts.uncommitted import dirty_records
 from checkers.facts.view import at
-from checkers.rules.loss import Loss, Record, acked_record, committed_record, judge_loss
+from checkers.rules.loss import acked_record, committed_record, judge_loss
+from checkers.rules.lost_record import Loss, Record
 from harness.events import Produce
 from harness.model import Kind, Op
 
@@ -103,7 +106,8 @@ def _read_loss(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | N
     record = None if acked is None else acked_record(ops, acked)
     if record is not None and record.promise is not None:
         return ReadLoss(ops=ops, record=record, told=True)
-    record, told = _committed(ops, shown, polled) if copies_of(ops).reported else (None, False)
+    followed = copies_of(ops).reported and not is_quorum(ops)
+    record, told = _committed(ops, shown, polled) if followed else (None, False)
     if record is not None:
         return ReadLoss(ops=ops, record=record, told=told)
     record = _read(ops, shown, polled)
@@ -157,6 +161,8 @@ def _committed(ops: Sequence[Op], shown: Shown, polled: Polled) -> tuple[Record 
 
 def _doubt(ops: Sequence[Op], shown: Shown, polled: Polled, record: Record) -> str | None:
     """Return why the loss cannot be judged, "" if nothing at all may explain it, None if it can be."""
+    if is_quorum(ops):
+        return None  # what anybody shows was committed
     if copies_of(ops).reported:
         if not polled.event.node:
             return "the client did not tell which node showed it"
@@ -181,7 +187,7 @@ def _read(ops: Sequence[Op], shown: Shown, polled: Polled) -> Record:
         written=None,
         promise=promise_of(ops, offset, None, polled.ok.index, acknowledged=False),
         acked=None,
-        assured=None if copies_of(ops).reported else _assured(ops, shown, polled),
+        assured=None if copies_of(ops).reported or is_quorum(ops) else _assured(ops, shown, polled),
     )
 
 
@@ -189,14 +195,15 @@ def _assured(ops: Sequence[Op], shown: Shown, polled: Polled) -> Assured:
     """
     Return which nodes must have had the record when it was shown: the ISR, if the node that answered led it.
 
-    A node that was deposed and has not heard of it may lawfully show what was lost since, if anything was.
+    A node that was deposed and has not heard of it may lawfully show what was lost since, if anything was. Where
+    the metadata are polled, it may have been deposed between two looks.
     """
     margin = margin_ns(ops)
     since, last = polled.invoked.time_ns - margin, polled.ok.time_ns + margin
     known = isr_states(ops)
     first = max((place for place, state in enumerate(known) if state.op.time_ns <= since), default=0)
     around = [state for state in known[first:] if state.op.time_ns <= last]
-    led = bool(around) and all(state.leader == polled.event.node for state in around)
+    led = bool(around) and all(state.leader == polled.event.node for state in around) and not is_polled(ops)
     risk = first_risk_ns(ops)
     sure = led or (bool(around) and (risk is None or risk > polled.ok.time_ns))
     members = frozenset.intersection(*(frozenset(state.isr) for state in around)) if sure else frozenset()

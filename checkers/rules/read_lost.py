@@ -24,7 +24,7 @@ KINDS: Final = (
         "the leader in the metadata from before the poll until after its answer, or if nothing may have taken a "
         "record until then; if neither, and a fault may have taken records later, the loss is unchecked. The same "
         "if no broker reported the copy that was shown, or the client did not tell which node showed it, and no "
-        "leader committed another record there.",
+        "leader committed another record there. Where a quorum commits, a majority had what anybody was shown.",
         source="KIP-101, Motivation: consumers see what is later truncated; Jepsen: kafka, lost-write",
     ),
 )

@@ -2,7 +2,8 @@
 The partition's states in the metadata are all there, and are what brokers were told and wrote.
 
 Where order is exact, the watch sees every state. A real one misses a state that the next replaces at once; a
-state that stood for longer than the margin was seen.
+state that stood for longer than the margin was seen. Where the metadata are polled, nothing is known of what lies
+between two looks.
 """
 
 from __future__ import annotations
@@ -12,11 +13,19 @@ from itertools import islice, pairwise
 from typing import Final, TypeAlias
 
 from checkers.definition import Definition
-from checkers.facts.moments import anomaly, margin_ns, state_of_version, states, states_of_epoch, whole
-from checkers.facts.view import at, names_of, noun, setup_of, traits
+from checkers.facts.moments import (
+    anomaly,
+    is_polled,
+    leader_of,
+    margin_ns,
+    state_of_version,
+    states,
+    states_of_epoch,
+    whole,
+)
+from checkers.facts.view import at, names_of, noun, setup_of
 from harness.events import Elected, Follower, Healed, IsrChanged, Leader, Learned, MetadataState
 from harness.model import Anomaly, Kind, Op, OpType, events_of
-from harness.target.traits import Seen
 
 _Break: TypeAlias = tuple[str, tuple[int, ...]]
 _Told: TypeAlias = Elected | Leader | Follower | Learned | IsrChanged
@@ -62,6 +71,8 @@ def states_seen(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield versions that are skipped where the watch sees all, and writes that change nothing."""
+    if is_polled(ops):
+        return  # versions number looks
     seen, exact, setup = states(ops), not margin_ns(ops), setup_of(ops)
     # From 3.2 on a leader that was elected uncleanly writes that it has recovered, and nothing else (KIP-704).
     recovers = setup is None or setup.unclean
@@ -86,7 +97,7 @@ def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
 
 def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield states that a broker acted on, and that the watch had the time to see and did not."""
-    if traits(ops).seen is Seen.POLLED:
+    if is_polled(ops):
         return
     margin, names = margin_ns(ops), names_of(ops)
     healed = next((op.time_ns for op, _ in events_of(ops, Healed) if op.type is OpType.OK), 0)
@@ -157,8 +168,8 @@ def _commands(ops: Sequence[Op]) -> Iterator[_Break]:
         said = f"{told.link[1]} was told at {at(op)} that {told.leader or 'nobody'} leads epoch {told.epoch}"
         if len({*told.isr}) < len(told.isr) or not {*told.isr} <= names:
             yield f"{said} with ISR {', '.join(map(str, told.isr))}", (op.index,)
-        elif seen and seen[0][1].leader != told.leader:
-            yield f"{said}; {noun(ops)} has {seen[0][1].leader or 'nobody'}", (op.index, seen[0][0].index)
+        elif (led := leader_of(ops, told.epoch)) is not None and led[1].leader != told.leader:
+            yield f"{said}; {noun(ops)} has {led[1].leader or 'nobody'}", (op.index, led[0].index)
         elif whole(ops, told.epoch) and not any({*told.isr} == {*state.isr} for _, state in seen):
             isr = ", ".join(map(str, seen[-1][1].isr))
             yield (

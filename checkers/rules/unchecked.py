@@ -12,7 +12,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.abridged import number_of
 from checkers.facts.rot import ranges_rotten
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, setup_of
+from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, other_stores, setup_of
 from checkers.rules.corrupt import unexplained
 from checkers.rules.exited import exits
 from harness.events import (
@@ -103,6 +103,7 @@ def _one_log(ops: Sequence[Op], log: FinalLog) -> Iterator[_Lack]:
         text = f"{log.node}'s log has problems: {'; '.join(problems)}"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
     there = sum(number_of(batch) for _, batch in log.batches)
+    there += sum(len(batches) for batches in other_stores(ops).get(log.node, {}).values())
     if log.snapshot.batches != there:
         text = f"{log.node}'s log has {log.snapshot.batches} batches; the history has {there} of them"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)

@@ -57,6 +57,11 @@ class Batch(OfPartition):
         default=None, metadata=key("true for a control batch, whose value is `commit marker` or `abort marker`")
     )
 
+    store: str = field(
+        default="",
+        metadata=key("the store of the replica that holds it, if it has more than the log that it serves"),
+    )
+
     @property
     def segment_start(self) -> int | None:
         """The first offset of its segment, which is its file's name; None for another name."""

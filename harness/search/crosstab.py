@@ -24,6 +24,7 @@ _WORST_FIRST: Final = (
     Kind.COMMITTED_LOST,
     Kind.READ_LOST,
     Kind.DIVERGED,
+    Kind.STORES_DIFFER,
     Kind.INCONSISTENT_OFFSETS,
     Kind.ALTERED,
     Kind.PHANTOM,

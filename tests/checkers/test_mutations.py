@@ -9,10 +9,14 @@ import pytest
 
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
-from checkers.facts import acked, anew, fates, keepers, losing, polls, proof, uncommitted
+from checkers.facts import acked, anew, fates, keepers, losing, polls, proof, quorum, uncommitted
 from checkers.rules import (
+    acked_twice,
     acknowledged,
     committed,
+    diverged,
+    epochs,
+    holes,
     isr,
     loss,
     lost,
@@ -22,6 +26,7 @@ from checkers.rules import (
     readers_differ,
     replicas,
     seen_without,
+    stores,
     told,
     unreported,
     whole,
@@ -74,6 +79,22 @@ PARTS: list[tuple[Any, str, Any, str]] = [
     (keepers.Keepers, "_follow", lambda *_: None, "ack-at-another-offset-kafka"),
     (keepers.Keepers, "_joined", lambda *_: None, "ack-at-another-offset-of-all"),
     (keepers.Keepers, "_read_logs", lambda *_: None, "text-altered-on-all-kafka"),
+    (quorum, "_robbed", lambda *_: None, "quorum-gone-by-no-fault-lawful"),
+    (quorum, "flushed", lambda *_: None, "quorum-gone-though-flushed"),
+    (quorum, "_is_disturbed", lambda *_: True, "quorum-gone-as-a-member-was-moved"),
+    (quorum, "_is_disturbed", lambda *_: False, "quorum-gone-as-the-group-grew-lawful"),
+    (quorum, "may_be_flipped", lambda *_: True, "quorum-on-disk-gone-by-a-flip-elsewhere"),
+    (loss, "is_quorum", lambda *_: False, "quorum-gone-by-no-fault-lawful"),
+    (read_loss, "is_quorum", lambda *_: False, "quorum-read-and-gone-lawful"),
+    (acknowledged, "acked_twice", lambda *_: iter(()), "quorum-acknowledged-two"),
+    (acked_twice, "_lost_before", lambda *_: False, "quorum-acknowledged-two-lawful"),
+    (diverged, "flipped_at", lambda *_: False, "quorum-diverged-beside-a-flip-lawful"),
+    (holes, "_lacking", lambda *_: iter(()), "gap-of-one-replica"),
+    (holes, "flipped", lambda *_: False, "gap-beside-a-flip-lawful"),
+    (stores, "_within", lambda *_: iter(()), "stores-of-one-replica-differ-in-its-log-alone"),
+    (stores, "_across", lambda *_: iter(()), "stores-of-two-replicas-differ"),
+    (stores, "flipped_at", lambda *_: False, "stores-differ-beside-a-flip-lawful"),
+    (epochs, "is_polled", lambda *_: False, "polled-two-leaders-of-a-term-lawful"),
     (keepers.Keepers, "_refuted_by", lambda *_: None, "seen-two-records-at-one-offset"),
 ]
 
@@ -156,6 +177,7 @@ def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
         ("replicas", "longer-on-kafka-1"),
         ("sights", "sights-append-without-a-fetch"),
         ("states", "states-write-of-nothing"),
+        ("stores", "stores-of-one-replica-differ"),
         ("whole", "whole-ok-without-invoke"),
     ],
 )

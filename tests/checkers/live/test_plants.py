@@ -37,6 +37,10 @@ SEEN: Final = {
     "two leaders are seen only in who appends": (1, 6),
     # It does not look at polls: it sees that a record is lost, in the final read.
     "readers see different records at one offset": (1, 3),
+    # Of what a group lost it sees what no fault at all explains, and what a read lacks.
+    "a majority had it in memory, and faults took it from too few": (4, 9),
+    "a group acknowledged two records at one offset": (3, 3),
+    "a replica lacks what another holds, where offsets need not follow each other": (2, 4),
 }
 # A plant in which each rule fires, by its first violation.
 FIRST: Final = {

@@ -394,6 +394,64 @@ COMPACTION: Final[dict[str, tuple[Pair, ...]]] = {
     ),
 }
 
+QUORUMS: Final[dict[str, tuple[Pair, ...]]] = {
+    "a majority had it in memory, and faults took it from too few": (
+        "quorum-gone-by-no-fault",
+        "quorum-gone-by-kills",
+        "quorum-gone-by-an-earlier-power-loss",
+        "quorum-gone-though-flushed",
+        "quorum-gone-though-two-of-three-flushed",
+        "quorum-gone-by-one-power-loss-of-four",
+        "quorum-gone-by-no-fault-of-five",
+        "quorum-gone-as-a-member-was-moved",
+        "quorum-gone-as-the-group-grew",
+    ),
+    "a majority had it on disk, and only power was lost": (
+        "quorum-on-disk-gone-by-power",
+        "quorum-on-disk-gone-by-a-failed-flush",
+        "quorum-on-disk-gone-by-a-flip-elsewhere",
+    ),
+    "what a group showed is gone": (
+        "quorum-read-and-gone",
+        "quorum-read-and-gone-with-acks-1",
+        "quorum-read-and-replaced",
+    ),
+    "a group acknowledged two records at one offset": (
+        "quorum-acknowledged-two",
+        "quorum-acknowledged-two-before-a-power-loss",
+        "quorum-acknowledged-two-in-another-order",
+    ),
+    "a promise in memory permits no divergence": (
+        "quorum-diverged-by-power",
+        "quorum-diverged-by-no-fault",
+        "quorum-diverged-beside-a-flip",
+    ),
+    "one term has two leaders, or terms fall, in what looks at the metadata show": (
+        "polled-two-leaders-of-a-term",
+        "polled-two-leaders-of-the-first-term",
+        "polled-two-leaders-with-none-between",
+        "polled-term-that-falls",
+    ),
+    "a replica lacks what another holds, where offsets need not follow each other": (
+        "gap-of-one-replica",
+        "gap-of-the-leader",
+        "gap-of-an-acknowledged-record",
+        "gap-beside-a-flip",
+    ),
+    "a log, or a read of it, begins after its first offset, which is 1": (
+        "first-log-that-starts-later",
+        "first-logs-that-all-start-later",
+        "first-record-that-a-read-skips",
+    ),
+    "two stores hold different records": (
+        "stores-of-one-replica-differ",
+        "stores-of-one-replica-differ-in-its-log-alone",
+        "stores-of-two-replicas-differ",
+        "stores-of-the-leader-differ",
+        "stores-differ-beside-a-flip",
+    ),
+}
+
 CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     name: tuple((pair, f"{pair}-lawful") if isinstance(pair, str) else pair for pair in pairs)
     for group in (
@@ -408,6 +466,7 @@ CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         READERS,
         HISTORIES,
         TOPICS,
+        QUORUMS,
     )
     for name, pairs in group.items()
 }

@@ -17,7 +17,8 @@ from tests.checkers.polling import answers, consumed
 from tests.checkers.story import TOPIC, Story
 
 # Runs of brokers that report what they do; of one partition, as polls are made up for the first that is found.
-REPORTED = sorted(path.stem for path in RUNS.glob("*.jsonl") if not path.stem.startswith(("kafka", "sim-churned")))
+_OTHERS = ("kafka", "made-group", "sim-churned")
+REPORTED = sorted(path.stem for path in RUNS.glob("*.jsonl") if not path.stem.startswith(_OTHERS))
 
 
 def _run(name: str) -> list[Op]:
