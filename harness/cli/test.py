@@ -14,7 +14,7 @@ from harness.cli import suites
 from harness.cli.asked import asked, run_own
 from harness.environment import ENVIRONMENTS
 from harness.suite.options import configure_options, configure_targets
-from harness.target.commands import spelled, usual
+from harness.target.commands import spelled, usual, usual_versions
 from harness.target.found import entry
 
 # In place of a scenario's name.
@@ -23,7 +23,9 @@ ALL: Final = "all"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    text = "a target, or one version of it, such as kafka:1.1.1; without versions all of them"
+    text = (
+        "a target, or one version of it, such as kafka:1.1.1; without versions those that it usually plays, or all"
+    )
     parser.add_argument("targets_asked", metavar="TARGET[:VERSION]", nargs="+", help=text)
     text = f"only this scenario, may be repeated; {ALL}: also those that the target leaves out of its usual suite"
     parser.add_argument("--scenario", action="append", metavar="NAME", help=text)
@@ -47,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         # Whoever names scenarios may name any of them.
         patterns = ("*",) if arguments.scenario else usual(entry(name))
         selection = suites.Selection(name=f"test-{name}", make="scenarios", patterns=patterns)
-        given = {**vars(arguments), "target": name, "protocol": list(versions), "rule": None}
+        played = versions or (() if arguments.scenario == [ALL] else usual_versions(entry(name)))
+        given = {**vars(arguments), "target": name, "protocol": list(played), "rule": None}
         if arguments.scenario == [ALL]:
             given["scenario"] = None
         options = argparse.Namespace(**given)

@@ -13,9 +13,14 @@ class Beside(Protocol):
     """
     The library.
 
-    Its producers may send again by themselves. They need not know at which offset a record was acknowledged: the
-    outcome has no `base` then, and the judge looks for the value.
+    Its producers may send again by themselves.
+
+    Attributes:
+        tells_offsets: whether its producers are told at which offset a record was acknowledged. If not, an outcome
+            has no `base`, and the judge looks for the value.
     """
+
+    tells_offsets: bool
 
     def why_not(self) -> str:
         """Return why this machine lacks it, "" if it has it."""

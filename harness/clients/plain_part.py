@@ -77,9 +77,11 @@ class PlainClients:
         return {}
 
     def untold(self, plans: Clients) -> tuple[str, ...]:
-        """Return the producers that stand on the library."""
+        """Return the producers that stand on the library, if it does not tell them."""
         beside = self.beside
-        return tuple(each.name for each in plans.producers if beside is not None and beside.sends(each, plans))
+        if beside is None or beside.tells_offsets:
+            return ()
+        return tuple(each.name for each in plans.producers if beside.sends(each, plans))
 
     def impossible(self, plans: Clients, own: str) -> Iterator[str]:
         """Yield what a plain client has no call for."""

@@ -15,7 +15,7 @@ from harness.ability import Ability
 from harness.bit_rot import Flip, Where
 from harness.clocks import Reading, Setting
 from harness.cluster.disk_error import DiskError
-from harness.logs.replica import ReplicaLog
+from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.packets import Packets
 
 T = TypeVar("T")
@@ -134,6 +134,9 @@ class Machines(Protocol):
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its disk holds it now, None if there is none."""
+
+    def second_store(self, name: str, topic: str, partition: int) -> tuple[str, Sequence[BatchSeen]]:
+        """Return what a replica's second store is called and has on the disk; "" and nothing for none."""
 
     def log_end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends now, as its disk holds it; -1 if there is none."""

@@ -4,7 +4,7 @@ One partition of a cluster under test: its state, its replicas' logs, and what i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,7 +28,7 @@ from harness.events import (
     TookFormat,
     Truncate,
 )
-from harness.logs.replica import ReplicaLog
+from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.target.metadata import Metadata, PartitionTruth
 from harness.target.operator import Operator
 from harness.target.target import Target
@@ -78,6 +78,10 @@ class Partition:
     def log(self, name: str) -> ReplicaLog | None:
         """Return a replica's log as read from its files, None if there is none."""
         return self.host.replica_log(name, *self.place)
+
+    def second_store(self, name: str) -> tuple[str, Sequence[BatchSeen]]:
+        """Return what a replica's second store is called and has; "" and nothing for none."""
+        return self.host.second_store(name, *self.place)
 
     def log_end(self, name: str) -> int:
         """Return the log end offset in a replica's files, -1 if there is no log."""

@@ -6,7 +6,7 @@ harness/environment/opening.py makes the cluster of a run out of them. The simul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from harness.environment.printed_lines import PrintedLines
 from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
-from harness.logs.replica import ReplicaLog
+from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.model import TargetError, UsageError
 from harness.packets import Packets
 from harness.run.spec import RunSpec
@@ -219,6 +219,10 @@ class RealMachines:
             PreconditionError: The node's data directory cannot be listed, or is a link by now.
         """
         return self._logs.whole(name, topic, partition)
+
+    def second_store(self, name: str, topic: str, partition: int) -> tuple[str, Sequence[BatchSeen]]:
+        """Return what a replica's second store is called and has; "" for none; raises as replica_log."""
+        return self._logs.beside(name, topic, partition)
 
     def log_end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends, at little cost if its target can say it so; raises as replica_log."""

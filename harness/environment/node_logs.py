@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +20,10 @@ from harness.environment.of_target import why_lacking
 from harness.launch import Address
 from harness.logs.asked import ReaderError
 from harness.logs.guard import Guard
-from harness.logs.replica import ReplicaLog
-from harness.logs.stream import read_whole
+from harness.logs.replica import BatchSeen, ReplicaLog
+from harness.logs.stream import RecordsReading, read_whole
 from harness.model import PreconditionError
-from harness.target.logs import NodeFiles, QuickEnds, Rots, Segments
+from harness.target.logs import KeepsTwice, NodeFiles, QuickEnds, Rots, Segments
 from harness.target.target import Target
 
 
@@ -70,6 +71,21 @@ class NodeLogs:
         if guard.wrong:  # no condition waits for a log that is not read
             raise ReaderError(guard.wrong)
         return log
+
+    def beside(self, name: str, topic: str, partition: int) -> tuple[str, Sequence[BatchSeen]]:
+        """Return what a replica's second store is called and has; "" and nothing if it has none."""
+        logs, guard = self._target.logs, self._guard
+        if not isinstance(logs, KeepsTwice):
+            return "", ()
+        second = logs.second
+        with self._listed(name) as node:
+
+            def opened() -> RecordsReading:
+                return RecordsReading(topic, partition, logs.beside(node, topic, partition), file=second)
+
+            log = guard.run(lambda: read_whole(guard.opening(opened, topic, partition, node.folder.path)))
+        # It goes back where an entry was written again: that is how such a log is.
+        return second, [replace(batch, problem="") for batch in log.batches]
 
     def end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends, at little cost if its reader can say it so; -1 if there is none."""

@@ -100,6 +100,7 @@ def open_machines(
 
         started, addresses_of = start_own(host, target.services, own, shared, tell)
         held = of_metadata(target.services, addresses_of)
+        answering: dict[str, Address] = {}
         run = TargetRun(
             target=target.name,
             ids=spec.draw.ids,
@@ -107,6 +108,7 @@ def open_machines(
             record=partial(history.record, "metadata", OpType.INFO),
             give_up=history.give_up,
             services=tuple(held),
+            nodes=answering,
         )
         metadata = made.enter_context(closing(target.metadata(run)))
         operator = target.operator(run, metadata)
@@ -126,6 +128,7 @@ def open_machines(
         # A disk that can fail costs throughput: every call of the node passes through the harness.
         fails = bool(needs_of(spec, target) & OF_DISKS)
         places = {name: host.add_node(name, disk=name in stores, fails=fails) for name in ids}
+        answering.update((name, place.client_outside) for name, place in places.items())
         between = open_node_links(fabric, places, linked)
         for name, listening in places.items():
             place = open_client_link(fabric, name, listening) if client_links else listening

@@ -247,15 +247,22 @@ def _pattern(states: Mapping[str, _State]) -> _Pattern:
     """
     Return how replicas disagree, and which of them agree with each other.
 
+    A record without an epoch agrees with one that has any: where epochs are beside the log, replicas forget them
+    at different times.
+
     Returns:
         (kind, ((replica, group), ...)), or () if they do not disagree. Groups number the contents in order of
         appearance; None is a hole.
     """
     numbers: dict[tuple[str, int], int] = {}
     groups: list[tuple[str, int | None]] = []
+    known = {
+        state.digest: state.epoch for state in states.values() if isinstance(state, _Held) and state.epoch >= 0
+    }
     for name, state in states.items():
         if isinstance(state, _Held):
-            groups.append((name, numbers.setdefault((state.digest, state.epoch), len(numbers))))
+            epoch = state.epoch if state.epoch >= 0 else known.get(state.digest, state.epoch)
+            groups.append((name, numbers.setdefault((state.digest, epoch), len(numbers))))
         elif state is not None:
             groups.append((name, None))
     distinct = {group for _, group in groups}

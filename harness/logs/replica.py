@@ -4,7 +4,7 @@ One replica's log as data, whichever system wrote it: its batches, and what is k
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.events import Batch, Snapshot
@@ -86,8 +86,14 @@ class ReplicaLog:
     remarks: tuple[str, ...] = ()
 
 
-def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
-    """Return the events that a history has of a replica's log: its snapshot, then each batch."""
+def snapshot_events(log: ReplicaLog, second: tuple[str, Sequence[BatchSeen]] = ("", ())) -> list[Snapshot | Batch]:
+    """
+    Return the events that a history has of a replica's log: its snapshot, then each batch.
+
+    Args:
+        second: The name of a second store of the replica, and what it has.
+    """
+    store, others = second
     snapshot = Snapshot(
         topic=log.topic,
         partition=log.partition,
@@ -96,11 +102,15 @@ def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
         high_watermark=log.high_watermark,
         epochs=log.epochs,
         problems=log.problems,
-        batches=len(log.batches),
+        batches=len(log.batches) + len(others),
         unread=tuple(_known(log)) or None,
     )
-    batches = (
-        Batch(
+    return [snapshot, *_events(log, log.batches), *_events(log, others, store)]
+
+
+def _events(log: ReplicaLog, batches: Iterable[BatchSeen], store: str = "") -> Iterator[Batch]:
+    for batch in batches:
+        yield Batch(
             topic=log.topic,
             partition=log.partition,
             base=batch.base,
@@ -114,10 +124,8 @@ def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
             records=batch.records,
             problem=batch.problem,
             control=batch.control or None,
+            store=store,
         )
-        for batch in log.batches
-    )
-    return [snapshot, *batches]
 
 
 def _known(log: ReplicaLog) -> Iterator[tuple[int, int]]:

@@ -169,7 +169,7 @@ class RandomPlay(Play):
     def _await_whole(self, without: Collection[str]) -> None:
         """Wait until there is a controller, all replicas are in sync, and a last record is acknowledged."""
         del without  # a node that ended by itself ends the wait
-        cluster, within_s = self.cluster, self.scenario.settings.heal_within_s
+        cluster, within_s = self.cluster, self._heal_within_s
         cluster.await_(cluster.is_governed, lambda: "a controller", within_s)
         self._await_produced()
         self._await_all()
@@ -220,7 +220,7 @@ class RandomPlay(Play):
 
     def _acknowledges(self, name: str) -> bool:
         """Return True if the cluster acknowledges a record with acks=all."""
-        within_s = self.scenario.settings.heal_within_s
+        within_s = self._heal_within_s
         try:
             self.produces.act(Produce(name, acks=-1, outcome=MEANWHILE))
             self.cluster.await_(partial(self.produces.acked, name), self._lacking, within_s)
@@ -256,7 +256,7 @@ class RandomPlay(Play):
         Before each record the cluster is awaited anew: the ISR may have shrunk right after the last one came, and
         a leader whose write to the metadata was lost needs another fetch to ask again.
         """
-        within_s = self.scenario.settings.heal_within_s
+        within_s = self._heal_within_s
         for last in FINAL_RECORDS:
             name = f"{before}{last}"
             (await_whole or self._await_all)()

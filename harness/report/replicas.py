@@ -78,6 +78,8 @@ def replicas_of(
     snapshots = {op.process: (op, snapshot) for op, snapshot in events_of(ops, Snapshot)}
     batches: dict[str, list[Batch]] = {}
     for op, batch in events_of(ops, Batch):
+        if batch.store:
+            continue  # rules compare it with the log that is served
         batches.setdefault(op.process, []).append(batch)
     assigned = reading.setup.replicas if reading.setup else ()
     nodes = dict.fromkeys([*assigned, *snapshots, *batches, *cuts])

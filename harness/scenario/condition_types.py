@@ -39,6 +39,13 @@ class Leads(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Led(Statement):
+    """The metadata name a leader, and that node itself claims leadership."""
+
+    FORM: ClassVar[Form] = (Word("led"),)
+
+
+@dataclass(frozen=True, slots=True)
 class InSync(Statement):
     """The ISR in the metadata has exactly these members."""
 
@@ -283,7 +290,7 @@ class Unseen(Statement):
         return (Ability.MEMBERS,)
 
 
-ConditionOfPartition: TypeAlias = Elected | Leads | InSync | Controller | EpochRises | Acked | OneBatch
+ConditionOfPartition: TypeAlias = Elected | Leads | Led | InSync | Controller | EpochRises | Acked | OneBatch
 ConditionOfNode: TypeAlias = (
     Registered
     | Gone
@@ -307,6 +314,7 @@ Condition: TypeAlias = ConditionOfPartition | ConditionOfNode | ConditionOfLink
 CONDITIONS: Final[tuple[type[Statement], ...]] = (
     Elected,
     Leads,
+    Led,
     InSync,
     Controller,
     Registered,

@@ -28,6 +28,7 @@ from harness.scenario.condition_types import (
     Held,
     InSync,
     Leads,
+    Led,
     LogEnds,
     LogStarts,
     Lost,
@@ -86,7 +87,7 @@ class Conditions:
             UsageError: it is about a hold or a link rule that no longer exists.
         """
         match condition:
-            case Elected() | Leads() | InSync() | Controller() | EpochRises() | Acked() | OneBatch():
+            case Elected() | Leads() | Led() | InSync() | Controller() | EpochRises() | Acked() | OneBatch():
                 return self._of_partition(condition)
             case Held() | Asked() | Answered() | Lost() | Delayed() | Doubled():
                 return self._of_link(condition)
@@ -98,6 +99,9 @@ class Conditions:
         match condition:
             case Leads(node):
                 return self.leads(node)
+            case Led():
+                leader = cluster.leader()
+                return leader is not None and self.leads(leader)
             case Elected(leader):
                 return cluster.leader() == leader
             case InSync(nodes):

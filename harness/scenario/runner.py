@@ -12,7 +12,7 @@ A violation that the live check sees ends it too, if the run is to stop there; t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,7 +25,7 @@ from harness.cluster.in_force import FaultInForce
 from harness.cluster.partition import Partition
 from harness.effect import Effect
 from harness.events import Done, Event, Exited, Healed, SnapshotFailed
-from harness.logs.replica import snapshot_events
+from harness.logs.replica import BatchSeen, snapshot_events
 from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
 from harness.scenario.client_steps import ClientSteps
 from harness.scenario.condition_types import Condition, InSync, Leads
@@ -164,13 +164,7 @@ class Play:
         if churners and not self.client.churns:
             names = ", ".join(churner.name for churner in churners)
             raise UsageError(f"churner {names}: not by this client; expected the client raw, or host sim")
-        controller = self.scenario.nodes[0]
-        cluster.start(controller)
-        if not cluster.lacks(Ability.CONTROLLER):
-            cluster.await_(
-                lambda: cluster.metadata.controller() == controller, lambda: f"controller is {controller}"
-            )
-        cluster.time.together(cluster.start, self.scenario.nodes[1:])
+        self._start_nodes()
         cluster.metadata.watch([partition.place for partition in cluster.watched])
         numbers = {number: name for name, number in cluster.ids.items()}
         for topic, assignments in self._topics().items():
@@ -189,6 +183,24 @@ class Play:
             clients = self.scenario.clients.killable() if crashes else self.scenario.clients
             self._workload = self.client.begin_workload(clients, self.draw.seed, nodes=nodes)
             cluster.workload = self._workload
+
+    def _start_nodes(self) -> None:
+        """Start all nodes, the first of them as the controller."""
+        cluster = self.cluster
+        controller, *others = self.scenario.nodes
+
+        def governs() -> bool:
+            return cluster.metadata.controller() == controller
+
+        if cluster.operator.appoints:
+            cluster.time.together(cluster.start, self.scenario.nodes)
+            cluster.operator.appoint(controller)
+        else:
+            cluster.start(controller)
+        if not cluster.lacks(Ability.CONTROLLER):
+            cluster.await_(governs, lambda: f"controller is {controller}")
+        if not cluster.operator.appoints:
+            cluster.time.together(cluster.start, others)
 
     def _topics(self) -> dict[str, list[list[int]]]:
         """Return each topic's broker ids, partition by partition from 0 on."""
@@ -259,8 +271,13 @@ class Play:
         self._await_relieved(self._is_settled, self.conditions.lacking)
 
     def _await_relieved(self, condition: Callable[[], bool], lacking: Callable[[], str]) -> None:
-        within_s = self.scenario.settings.heal_within_s
-        await_relieved(self.cluster, self.fault_steps, condition, lacking, within_s)
+        await_relieved(self.cluster, self.fault_steps, condition, lacking, self._heal_within_s)
+
+    @property
+    def _heal_within_s(self) -> float:
+        """How long the cluster may take to be whole: what the run allows, or what the system itself takes."""
+        own = self.cluster.traits
+        return max(self.scenario.settings.heal_within_s, own.election_s + own.catch_up_s)
 
     def _undo_all(self) -> list[tuple[FaultInForce, FencepostError]]:
         """Undo every rule of a link and every fault; return the faults that could not be undone."""
@@ -327,7 +344,7 @@ class Play:
         )
         # What brokers have done is there before they tell; a report that never comes is for the rules.
         self.cluster.time.until(self.cluster.is_told, limits.TOLD_S_MAX)
-        self._await_churned(self.scenario.settings.heal_within_s)
+        self._await_churned(self._heal_within_s)
 
     def _await_churned(self, within_s: float) -> None:
         """Wait until churned topics are whole; a replica that is left of one that is gone is judged, no hang."""
@@ -361,12 +378,28 @@ class Play:
             if leader is not None and partition.leads(leader) and not self.fault_steps.unhealed():
                 with suppress(FencepostError):  # the history has the failed read, and checkers see it there
                     self.client.read_all(*partition.place)
+        self._still()
+        for partition in self.cluster.partitions:
             for name in partition.replicas:
                 self._read_log(partition, name)
         for partition in self.cluster.churned.partitions:
             for name in self.cluster.churned.nodes:
                 # Where there is none, none is due: `_await_whole` has waited for those that are.
                 self._read_log(partition, name, may_lack=True)
+
+    def _still(self) -> None:
+        """Kill the nodes of a system whose files change by themselves, or lag behind what it holds."""
+        cluster = self.cluster
+        if not cluster.traits.files_move:
+            return
+        up = [name for name in cluster.ids if name not in cluster.down]
+
+        def kill() -> None:
+            cluster.time.together(cluster.host.kill, up)
+
+        about = events.Step(line=0, text=f"kill {' '.join(up)}, to read their logs", narrative="")
+        with suppress(FencepostError):  # what is read then is what is there
+            self._recorded(about, kill)
 
     def _read_log(self, partition: Partition, name: str, *, may_lack: bool = False) -> None:
         """Read one replica's log files; record that there are none, unless the node may lack them."""
@@ -381,7 +414,10 @@ class Play:
             failed = SnapshotFailed(topic=topic, partition=number, problems=(problem,))
             self.cluster.record(name, OpType.FAIL, failed)
             return
-        for event in snapshot_events(log):
+        second: tuple[str, Sequence[BatchSeen]] = "", ()
+        with suppress(FencepostError, OSError):  # then there is nothing to compare the log with
+            second = partition.second_store(name)
+        for event in snapshot_events(log, second):
             self.cluster.record(name, OpType.OK, event)
 
     def _say(self, type_: OpType, event: Event) -> None:

@@ -2,13 +2,15 @@
 Commands that a target's folder registers, in its module `commands`; it is read without the target itself.
 
 The module has `COMMANDS`, the commands that this system alone has, by name. Where one of them does for this target
-what `fencepost test` or `fencepost fetch` does for all, the module says so with `TEST` or `FETCH`. A target with a
-long suite says with `USUAL` which scenarios `fencepost test` plays; `--scenario all` plays the others too.
+what `fencepost test` or `fencepost fetch` does for all, the module says so with `TEST` or `FETCH`. A target that
+brings what it needs in its own way has a function `bring(versions, say)`, which `fencepost fetch` calls. One with
+a long suite says with `USUAL` which scenarios `fencepost test` plays, and with `USUAL_VERSIONS` on which versions;
+`--scenario all` plays the others too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -64,6 +66,20 @@ def spelled(one: Found, general: str) -> Spelled | None:
     """Return what stands for a general command, TEST or FETCH, of this target; None if nothing does."""
     own: Spelled | None = getattr(one.module_of(MODULE), general, None)
     return own
+
+
+def bringing(one: Found) -> Callable[[Sequence[str], Callable[[str], None]], None] | None:
+    """Return what brings versions of this target, () for all, and says what it does; None: it downloads files."""
+    own: Callable[[Sequence[str], Callable[[str], None]], None] | None = getattr(
+        one.module_of(MODULE), "bring", None
+    )
+    return own
+
+
+def usual_versions(one: Found) -> tuple[str, ...]:
+    """Return the versions on which `fencepost test` plays if it is asked for none; () for all."""
+    found: tuple[str, ...] = getattr(one.module_of(MODULE), "USUAL_VERSIONS", ())
+    return found
 
 
 def usual(one: Found) -> tuple[str, ...]:

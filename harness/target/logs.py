@@ -8,6 +8,7 @@ systems can say or do is a protocol of its own; a reader that lacks its method l
     Logs              which replicas a folder holds, and what each log has        every target
     QuickEnds         where a log ends, without a reading of it                   else it is read
     ReplicaFolders    a replica has a folder of its own, which may be named       else a node's folder is named
+    KeepsTwice        what a second store of a replica has                        else it has one
     Rots              where a byte may be flipped                                 else no bit rot
     Segments          which files are the newest piece of a log                   else none is deleted
 
@@ -30,7 +31,8 @@ from typing import Protocol, runtime_checkable
 from harness.beneath import Folder
 from harness.bit_rot import Flip, Where
 from harness.launch import Address
-from harness.logs.stream import Reading
+from harness.logs.record import Record
+from harness.logs.stream import Reading, Unread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,21 @@ class ReplicaFolders(Protocol):
         Raises:
             OSError: The folder cannot be listed.
         """
+
+
+@runtime_checkable
+class KeepsTwice(Protocol):
+    """
+    A replica keeps its records a second time: as a log that replicates them, beside the store that serves them.
+
+    Attributes:
+        second: What the second store is called in histories, such as `raft`.
+    """
+
+    second: str
+
+    def beside(self, node: NodeFiles, topic: str, partition: int) -> Iterable[Record | Unread]:
+        """Yield what the second store has, in its order: an offset may come again, as its last one counts."""
 
 
 @runtime_checkable

@@ -31,6 +31,7 @@ class TargetRun:
         ids: node's name -> its number, in the order of starting.
         folder: the run's own, an absolute path; its name together with its parent's is unique among all open runs.
         services: the addresses of the target's services, past the links under test.
+        nodes: node -> where it answers clients, past the links under test; filled while the cluster is opened.
         record: writes an event to the history; raises HistoryError if it cannot be written any more.
         give_up: notes that an observation was lost: the run is unknown then, and says why.
     """
@@ -41,6 +42,7 @@ class TargetRun:
     record: Callable[[Event], object]
     give_up: Callable[[Exception], None]
     services: tuple[Address, ...] = ()
+    nodes: Mapping[str, Address] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,15 @@ class Operator:
         """Make a topic with a partition on each of these groups of nodes, the first of each to lead."""
         raise _no(f"create {topic} on {assignments}")
 
+    @property
+    def appoints(self) -> bool:
+        """Whether a controller is made by the operator: the node that starts first need not be it."""
+        return type(self).appoint is not Operator.appoint
+
+    def appoint(self, name: str) -> str:
+        """Have a node be the controller; every node runs."""
+        raise _no(f"appoint {name}")
+
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Ask for a node that is in sync to lead, although no node failed."""
         raise _no(f"elect {name} for {topic}-{partition}")

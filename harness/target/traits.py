@@ -67,6 +67,8 @@ class Traits:
         marks_file: the file of a node, relative to its data directory, that has its high watermarks; "" for none.
         clean_file: the file that says that a node has ended in order, relative too; "" for none.
         flushed_files: a regular expression of the paths of files that are flushed by themselves; "" for any.
+        files_move: whether a running node's files lag behind what it holds, or change by themselves. The final
+            logs are then read after all nodes were killed.
         deletes_later: whether the delete of a topic may take effect after it was acknowledged. Until then the
             topic is there, and cannot be created again.
         refuses_old_membership: whether a node that starts while its older membership stands ends at once; then
@@ -94,6 +96,7 @@ class Traits:
     marks_file: str = ""
     clean_file: str = ""
     flushed_files: str = ""
+    files_move: bool = False
     deletes_later: bool = False
     refuses_old_membership: bool = False
     idempotence: bool = False

@@ -13,7 +13,7 @@ from harness.target.words import OF_TARGETS
 from nemesis import NEMESES
 
 # What these mean does not depend on the target: what its own client said, or what rules of links did.
-_OF_ALL = {"acked", "held", "lost", "delayed", "doubled"}
+_OF_ALL = {"acked", "held", "led", "lost", "delayed", "doubled"}
 
 
 def _begins(kind: type) -> str:

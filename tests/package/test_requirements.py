@@ -31,6 +31,7 @@ GATES = {
     # Its program, which harness.hosts.faulty starts after it has asked.
     "fuse": {"harness.hosts.faultfs"},
     "fluss": {"targets.fluss.clients.pyfluss"},
+    "nats": {"targets.nats.clients.library"},
     # Java's own files; harness.java says what is missing.
     "java": set[str](),
 }
@@ -90,6 +91,7 @@ def test_every_gate_asks_for_its_extra() -> None:
         "targets.kafka_family.clients.libraries": 'extras.lacks("kafka"',
         "harness.hosts.faulty": 'extras.lacks("fuse")',
         "targets.fluss.clients.pyfluss": 'lacks("fluss")',
+        "targets.nats.clients.library": 'lacks("nats")',
     }
     for name, words in asks.items():
         path = sources.ROOT / name.replace(".", "/")

@@ -58,6 +58,26 @@ def test_topic_is_asked_for_of_the_operator_behind_it() -> None:
     assert [("log", [["A", "B"], ["B"]])] == made.asked
 
 
+class Appoints(Operator):
+    """One that makes a node the controller."""
+
+    def __init__(self, answer: object = "appointed") -> None:
+        self.answer = answer
+
+    def appoint(self, name: str) -> str:
+        found: Any = self.answer
+        return found  # type: ignore[no-any-return]
+
+
+def test_operator_appoints_a_controller_if_the_one_behind_it_does() -> None:
+    assert (False, True) == (behind(Operator()).appoints, behind(Appoints()).appoints)
+    assert "appointed" == behind(Appoints()).appoint("A")
+    lost: list[Exception] = []
+    with pytest.raises(BrokenPartError, match="target toy, operator: appoint: 7; expected one line"):
+        behind(Appoints(7), lost).appoint("A")
+    assert 1 == len(lost)
+
+
 def test_operator_without_the_method_refuses() -> None:
     said = r"create log on \[\['A'\]\]: the target has no such request; expected one that has"
     for operator in (Operator(), behind(Operator())):

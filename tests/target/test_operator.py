@@ -21,12 +21,28 @@ class Elects(Operator):
         return f"{name} asked for, for {topic}-{partition}"
 
 
+class Appoints(Operator):
+    """An operator that makes a node the controller."""
+
+    def appoint(self, name: str) -> str:
+        """Say what was asked."""
+        return f"{name} appointed"
+
+
+def test_operator_appoints_a_controller_only_if_it_has_the_method() -> None:
+    assert (False, False, True) == (Operator().appoints, Elects().appoints, Appoints().appoints)
+    assert "A appointed" == Appoints().appoint("A")
+    # Scenarios cannot ask for it: it is no ability.
+    assert frozenset() == requests_of(Appoints)
+
+
 def test_requests_are_the_methods_that_a_targets_own_operator_has() -> None:
     assert (frozenset(), {Ability.ELECT}) == (requests_of(Operator), requests_of(Elects))
     assert {*REQUESTS} == requests_of(RealZooKeeperView) == requests_of(SimZooKeeperView)
 
 
 @pytest.mark.parametrize(("ask", "says"), [
+    (lambda operator: operator.appoint("A"), "appoint A"),
     (lambda operator: operator.move("log", 0, ["A", "B"]), "move log-0 to A, B"),
     (lambda operator: operator.wanted("log", 0), "wanted nodes of log-0"),
     (lambda operator: operator.remove("log", [2]), r"remove partitions \[2\] of log"),

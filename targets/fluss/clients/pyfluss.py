@@ -29,7 +29,9 @@ _CONNECT_S_MAX: Final = 20.0
 
 
 class Pyfluss:
-    """The library beside the plain client; see harness/target/log_client.py for every call."""
+    """The library beside the plain client; see harness/clients/beside.py for every call."""
+
+    tells_offsets = False
 
     def why_not(self) -> str:
         """Return what brings it, if it is not installed."""

@@ -11,7 +11,7 @@ from harness.ability import Ability
 from harness.bit_rot import Flip, Where, nothing_to_flip
 from harness.clocks import Moment, Reading, Setting, Which
 from harness.cluster.disk_error import SLOW_MS, DiskError
-from harness.logs.replica import ReplicaLog
+from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.model import PreconditionError
 from harness.packets import Packets
 from targets.simulator.engine.clock import NS_PER_MS, NS_PER_S
@@ -204,6 +204,11 @@ class SimMachines:
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its disk holds it."""
         return self._nodes[name].disk.replica_log(topic, partition)
+
+    def second_store(self, name: str, topic: str, partition: int) -> tuple[str, Sequence[BatchSeen]]:
+        """Return that there is none: each replica has one log."""
+        del name, topic, partition
+        return "", ()
 
     def log_end(self, name: str, topic: str, partition: int) -> int:
         """Return where a replica's log ends."""
