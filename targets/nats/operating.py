@@ -1,0 +1,153 @@
+"""
+What an operator can ask of a cluster of NATS: requests of its JetStream API, answered by leaders.
+
+Source:  NATS's documentation, "JetStream wire API Reference"; jetstream_api.go (placement, preferred).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from harness.cleanup.process import until
+from harness.model import FencepostError, PreconditionError
+from harness.target.metadata import Metadata, TargetRun
+from harness.target.operator import Operator
+from targets.nats.clients.connection import SYSTEM, Connection
+from targets.nats.config import tag_of
+from targets.nats.streams import stream_of
+
+_API: Final = "$JS.API"
+_META_STEPDOWN: Final = f"{_API}.META.LEADER.STEPDOWN"
+_PATIENCE_S: Final = 2.0
+# How long a request may take that waits for a leader: an election takes up to 9 s (raft.go).
+_LEADER_S_MAX: Final = 20.0
+
+
+class NatsOperator(Operator):
+    """An operator of one run's cluster; see harness/target/operator.py for every call."""
+
+    def __init__(self, run: TargetRun, metadata: Metadata) -> None:
+        self._run = run
+        self._metadata = metadata
+
+    def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
+        """Create a stream for each partition, on exactly these nodes; the first of each leads then."""
+        for partition, names in enumerate(assignments):
+            stream = stream_of(topic, partition)
+            settings = {
+                "name": stream,
+                "subjects": [stream],
+                "num_replicas": len(names),
+                "storage": "file",
+                "placement": {"tags": [tag_of(names)]},
+            }
+            self._until_done(f"{_API}.STREAM.CREATE.{stream}", settings, f"create {stream}")
+            self._lead(topic, partition, names[0])
+        return f"streams of {topic} on {', '.join(map(' '.join, assignments))}"
+
+    def appoint(self, name: str) -> str:
+        """Have the meta group's leader step down in favour of a node, once there is one."""
+        body = {"placement": {"preferred": name}}
+
+        def governs() -> bool:
+            if self._metadata.controller() not in (None, name):
+                try:
+                    self._ask(_META_STEPDOWN, body, f"appoint {name}", user=SYSTEM)
+                except PreconditionError:
+                    return False  # asked again once it can
+            return self._metadata.controller() == name
+
+        if not until(governs, _LEADER_S_MAX):
+            raise PreconditionError(f"appoint {name}: the meta leader is {self._metadata.controller()}")
+        return f"{name} leads the meta group"
+
+    def elect(self, topic: str, partition: int, name: str) -> str:
+        """Have the leader step down in favour of a member."""
+        stream = stream_of(topic, partition)
+        truth = self._metadata.truth(topic, partition)
+        if truth is not None and truth.leader == name:
+            return f"{name} leads {stream} already"
+        self._ask(
+            f"{_API}.STREAM.LEADER.STEPDOWN.{stream}",
+            {"placement": {"preferred": name}},
+            f"elect {name} for {stream}",
+        )
+        return f"the leader of {stream} stepped down for {name}"
+
+    def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
+        """Have a stream moved to these nodes, by the tag that they alone have together."""
+        stream = stream_of(topic, partition)
+        where = f"move {stream} to {', '.join(names)}"
+        settings = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
+        settings |= {"placement": {"tags": [tag_of(names)]}, "num_replicas": len(names)}
+        self._ask(f"{_API}.STREAM.UPDATE.{stream}", settings, where)
+        return f"{stream} is to be on {', '.join(names)}"
+
+    def depose(self) -> str:
+        """Have the leader of the meta group step down."""
+        before = self._metadata.controller()
+        self._ask(_META_STEPDOWN, {}, "depose the meta leader", user=SYSTEM)
+        return f"{before or 'the meta leader'} stepped down"
+
+    def _lead(self, topic: str, partition: int, name: str) -> None:
+        """Return once the node leads the stream."""
+
+        def leads() -> bool:
+            truth = self._metadata.truth(topic, partition)
+            if truth is None or truth.leader is None:
+                return False
+            if truth.leader != name:
+                try:
+                    self.elect(topic, partition, name)
+                except PreconditionError:
+                    return False  # asked again once it can
+            return truth.leader == name
+
+        if not until(leads, _LEADER_S_MAX):
+            raise PreconditionError(
+                f"create {stream_of(topic, partition)}: {name} does not lead it; expected it to"
+            )
+
+    def _until_done(self, subject: str, body: Mapping[str, Any], what: str) -> None:
+        why = ["nobody was asked"]
+
+        def done() -> bool:
+            try:
+                self._ask(subject, body, what)
+            except PreconditionError as error:
+                why.append(str(error))
+                return False
+            return True
+
+        if not until(done, _LEADER_S_MAX):
+            raise PreconditionError(why[-1])
+
+    def _ask(self, subject: str, body: Mapping[str, Any], what: str, user: str = "") -> Mapping[str, Any]:
+        """Ask through one server after another; raise PreconditionError for an error, or if none answers."""
+        why = "no server runs"
+        for address in self._run.nodes.values():
+            try:
+                connection = Connection(str(address), _PATIENCE_S, user=user)
+                try:
+                    text = connection.ask(subject, body, within_s=_PATIENCE_S)
+                finally:
+                    connection.close()
+            except (OSError, FencepostError) as error:
+                why = str(error)
+                continue
+            return _granted(what, text)
+        raise PreconditionError(f"{what}: {why}; expected an answer")
+
+
+def _granted(what: str, text: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+        refusal = found.get("error")
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise PreconditionError(f"{what}: answer {text[:200]!r}; expected JSON") from error
+    if refusal:
+        said = refusal.get("description") if isinstance(refusal, dict) else refusal
+        raise PreconditionError(f"{what}: refused: {said!r:.200}")
+    return dict(found)
