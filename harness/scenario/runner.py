@@ -12,7 +12,7 @@ A violation that the live check sees ends it too, if the run is to stop there; t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,14 +24,14 @@ from harness.cluster.fault import Fault
 from harness.cluster.in_force import FaultInForce
 from harness.cluster.partition import Partition
 from harness.effect import Effect
-from harness.events import Done, Event, Exited, Healed, SnapshotFailed
-from harness.logs.replica import BatchSeen, snapshot_events
+from harness.events import Done, Event, Exited, Healed
 from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
 from harness.scenario.client_steps import ClientSteps
 from harness.scenario.condition_types import Condition, InSync, Leads
 from harness.scenario.conditions import Conditions
 from harness.scenario.fault_steps import FaultSteps
 from harness.scenario.file import Draw, Scenario, Step
+from harness.scenario.final_reads import FinalReads
 from harness.scenario.left_out import left_out
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
@@ -130,7 +130,8 @@ class Play:
         self._heal()
         self.produces.end()
         self._end_workload()
-        self._read()
+        unhealed = bool(self.fault_steps.unhealed())
+        FinalReads(cluster=self.cluster, client=self.client, unhealed=unhealed, recorded=self._recorded).read()
         self._say(OpType.INFO, Done())
 
     def _stopped(self) -> bool:
@@ -369,56 +370,6 @@ class Play:
         if cluster.host.alive(name):  # it may hang in its own exit
             cluster.host.kill(name)
         cluster.in_force.begin(FaultInForce(fault="", effect=Effect.DOWN, node=name))
-
-    def _read(self) -> None:
-        """Read each partition through the client if it has a leader, and each replica's log files."""
-        for partition in self.cluster.partitions:
-            leader = partition.leader()
-            # A read under a fault that is still in force proves nothing about the cluster.
-            if leader is not None and partition.leads(leader) and not self.fault_steps.unhealed():
-                with suppress(FencepostError):  # the history has the failed read, and checkers see it there
-                    self.client.read_all(*partition.place)
-        self._still()
-        for partition in self.cluster.partitions:
-            for name in partition.replicas:
-                self._read_log(partition, name)
-        for partition in self.cluster.churned.partitions:
-            for name in self.cluster.churned.nodes:
-                # Where there is none, none is due: `_await_whole` has waited for those that are.
-                self._read_log(partition, name, may_lack=True)
-
-    def _still(self) -> None:
-        """Kill the nodes of a system whose files change by themselves, or lag behind what it holds."""
-        cluster = self.cluster
-        if not cluster.traits.files_move:
-            return
-        up = [name for name in cluster.ids if name not in cluster.down]
-
-        def kill() -> None:
-            cluster.time.together(cluster.host.kill, up)
-
-        about = events.Step(line=0, text=f"kill {' '.join(up)}, to read their logs", narrative="")
-        with suppress(FencepostError):  # what is read then is what is there
-            self._recorded(about, kill)
-
-    def _read_log(self, partition: Partition, name: str, *, may_lack: bool = False) -> None:
-        """Read one replica's log files; record that there are none, unless the node may lack them."""
-        topic, number = partition.place
-        try:
-            log, problem = partition.log(name), "no log directory"
-        except (FencepostError, OSError) as error:
-            log, problem, may_lack = None, str(error), False
-        if log is None and may_lack:
-            return
-        if log is None:
-            failed = SnapshotFailed(topic=topic, partition=number, problems=(problem,))
-            self.cluster.record(name, OpType.FAIL, failed)
-            return
-        second: tuple[str, Sequence[BatchSeen]] = "", ()
-        with suppress(FencepostError, OSError):  # then there is nothing to compare the log with
-            second = partition.second_store(name)
-        for event in snapshot_events(log, second):
-            self.cluster.record(name, OpType.OK, event)
 
     def _say(self, type_: OpType, event: Event) -> None:
         self.cluster.record("runner", type_, event)

@@ -190,6 +190,15 @@ class _GuardedOperator(Operator):
         """Make a topic."""
         return self._line("create", topic, assignments)
 
+    @property
+    def appoints(self) -> bool:
+        """Whether a controller is made by the operator."""
+        return self._operator.appoints
+
+    def appoint(self, name: str) -> str:
+        """Have a node be the controller."""
+        return self._line("appoint", name)
+
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Ask for a leader."""
         return self._line("elect", topic, partition, name)

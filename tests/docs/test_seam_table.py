@@ -33,12 +33,15 @@ def test_every_method_of_the_seam_has_a_row(interface: type) -> None:
 
 def test_row_says_whose_a_method_is() -> None:
     found = rows()
-    assert ["broker", "fluss", "kafka"] == found["of the seam"]
-    assert (["own", "own", "own"], ["family", "own", "family"]) == (
+    assert ["broker", "fluss", "kafka", "nats"] == found["of the seam"]
+    assert (["own", "own", "own", "own"], ["family", "own", "family", "plain"]) == (
         found["Target.launch"],
         found["Metadata.truth"],
     )
-    assert (["family", "–", "–"], ["–", "own", "–"]) == (found["Operator.remove"], found["Target.downloads"])
+    assert (["family", "–", "–", "–"], ["–", "own", "–", "–"]) == (
+        found["Operator.remove"],
+        found["Target.downloads"],
+    )
     assert (["plain"] * 3, ["yes", "no", "no"]) == (found["Service.enough"], found["emits_events"])
     assert (["plain", "own", "plain"], ["family", "own", "family"]) == (
         found["Operator.create"],

@@ -19,7 +19,7 @@ CANARY = '[[canary]]\nhosts = ["sim"]\nprotocols = ["hw"]\n'
 def test_default_plan_has_every_host_canaries_that_must_fail_and_a_release() -> None:
     plan = read_plan()
     assert ("sim", "local", "docker") == plan.hosts
-    broken = {("broker", "hw"), ("broker", "kip101"), ("fluss", "0.9.1")}
+    broken = {("broker", "hw"), ("broker", "kip101"), ("fluss", "0.9.1"), ("nats", "2.15.3")}
     assert broken == {one for each in plan.canaries for one in each.targets}
     assert {("broker", "kip380"), ("kafka", "3.9.1")} == {one for each in plan.plays for one in each.targets}
     assert default_text() == plan.text
@@ -102,7 +102,12 @@ def test_plan_on_some_hosts_has_nothing_of_the_others() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "systems"),
-    [("kafka:3.9.1", {"broker"}), ("broker:kip279", {"broker"}), ("fluss:0.9.1", {"broker", "fluss"})],
+    [
+        ("kafka:3.9.1", {"broker"}),
+        ("broker:kip279", {"broker"}),
+        ("fluss:0.9.1", {"broker", "fluss"}),
+        ("nats:2.15.3", {"broker", "nats"}),
+    ],
 )
 def test_plan_with_other_targets_keeps_canaries_of_these_and_of_our_broker(asked: str, systems: set[str]) -> None:
     plan = read_plan()

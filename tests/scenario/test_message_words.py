@@ -12,11 +12,12 @@ from harness.random_schedule.chaos import kinds_of
 from harness.random_schedule.profile import profile_of
 from harness.scenario.file import parse
 from harness.scenario.words import MessageWords, messages
-from harness.target.wire import Stands, Word
+from harness.target.wire import Stands, Word, words_of
 from nemesis import NEMESES
 from targets.broker_target.target import TARGET as BROKER
 from targets.fluss.target import TARGET as FLUSS
 from targets.kafka.target import TARGET as KAFKA
+from targets.nats.target import TARGET as NATS
 
 HEAD = """title    x
 source   x
@@ -70,8 +71,9 @@ def test_word_that_no_target_has_is_an_error_with_the_nearest_one() -> None:
 
 @pytest.mark.parametrize("word", [word for word in messages() if word != Word.QUESTION])
 def test_word_means_itself_where_a_wire_has_it(word: str) -> None:
-    of_fluss = word in FLUSS.wire.messages and word not in BROKER.wire.messages
-    target, protocol = (FLUSS, "0.9.1") if of_fluss else (BROKER, "kip101")
+    targets: tuple[tuple[Any, str], ...] = ((BROKER, "kip101"), (FLUSS, "0.9.1"), (NATS, "2.15.3"))
+    having = (each for each in targets if word in words_of(each[0].wire))
+    target, protocol = next(having, targets[0])
     assert word == MessageWords(target, target.rules(protocol, ())).api_of(word)
 
 

@@ -51,6 +51,7 @@ CONDITION_TEXTS = """
 elected = A
 elected = none
 leader = A
+led
 isr = A B C
 controller = C
 controller != C

@@ -26,6 +26,7 @@ OTHER = Traits(
     marks_file="marks",
     clean_file="clean",
     flushed_files=".*[.]log",
+    files_move=True,
     deletes_later=True,
     refuses_old_membership=True,
     idempotence=True,

@@ -48,12 +48,19 @@ class NatsClient(AtNode):
         """Read what the leader serves from a sequence on."""
         state = _read(self._asked(f"$JS.API.STREAM.INFO.{self._stream}", b"")).get("state", {})
         last, start = int(state.get("last_seq", 0)), int(state.get("first_seq", 0))
-        wanted = range(max(first, start, 1), min(last, max(first, start) + _READ_MAX - 1) + 1)
-        subject = f"$JS.API.STREAM.MSG.GET.{self._stream}"
-        connection, until = self._connected(), time.monotonic() + self.patience_s
+        until, found = time.monotonic() + self.patience_s, list[Found]()
+        at = max(first, start, 1)
+        while at <= last and not found:  # a stretch without a message is no end
+            found = self._messages(range(at, min(last, at + _READ_MAX - 1) + 1), until)
+            at += _READ_MAX
+        return found
+
+    def _messages(self, wanted: range, until: float) -> list[Found]:
+        """Ask for these sequences at once; return the messages of those that have one, in their order."""
+        subject, connection = f"$JS.API.STREAM.MSG.GET.{self._stream}", self._connected()
+        found: list[Found] = []
         try:
             asked = {connection.publish(subject, b'{"seq":%d}' % number): number for number in wanted}
-            found: list[Found] = []
             while asked:
                 came = connection.receive(until)
                 number = asked.pop(came.number, None)

@@ -1,0 +1,281 @@
+"""What an operator asks a leader for: streams on their nodes, elections, moves, and the meta group's leader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.launch import Address
+from harness.model import PreconditionError
+from harness.target.metadata import PartitionTruth, TargetRun
+from targets.nats import operating
+from targets.nats.operating import NatsOperator
+from tests.targets.nats.server import (
+    Asked,
+    Serve,
+    Talk,
+    hangs_up,
+    is_silent,
+    knows_nobody,
+    nobody,
+    servers,
+)
+
+CREATE, UPDATE, INFO = "$JS.API.STREAM.CREATE", "$JS.API.STREAM.UPDATE", "$JS.API.STREAM.INFO"
+STEPDOWN, META_STEPDOWN = "$JS.API.STREAM.LEADER.STEPDOWN", "$JS.API.META.LEADER.STEPDOWN"
+NO_QUORUM = {"error": {"code": 503, "err_code": 10008, "description": "JetStream system temporarily unavailable"}}
+NO_SPACE = {"error": {"code": 400, "err_code": 10005, "description": "no suitable peers for placement"}}
+
+
+@dataclass
+class Cluster:
+    """
+    Servers that do what they are asked, and metadata that show it.
+
+    Attributes:
+        refuses: what is answered instead, one answer after the other.
+    """
+
+    leaders: dict[tuple[str, int], str | None] = field(default_factory=dict)
+    controller: str | None = "A"
+    asked: list[tuple[str, str, Any, str]] = field(default_factory=list)
+    refuses: list[object] = field(default_factory=list)
+    configs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    elects: Callable[[str | None], str | None] = lambda preferred: preferred
+
+    def served(self, name: str) -> Serve:
+        def serve(talk: Talk, asked: Asked) -> None:
+            self.asked.append((name, asked.subject, asked.body, talk.hello.get("user", "")))
+            talk.tell(asked, self.refuses.pop(0) if self.refuses else self.answer(asked))
+
+        return serve
+
+    def answer(self, asked: Asked) -> object:
+        subject, _, stream = asked.subject.rpartition(".")
+        preferred = (asked.body or {}).get("placement", {}).get("preferred")
+        if asked.subject == META_STEPDOWN:
+            self.controller = self.elects(preferred)
+            return {"success": True}
+        topic, _, partition = stream.rpartition("-")
+        place = topic, int(partition)
+        if subject == CREATE:
+            self.leaders[place] = "C"
+            self.configs[stream] = asked.body
+        if subject == STEPDOWN:
+            self.leaders[place] = self.elects(preferred)
+        if subject == INFO:
+            return {"config": self.configs[stream]}
+        return {"success": True, "config": {}}
+
+    def of(self, *words: str) -> list[Any]:
+        """Return the bodies of what was asked with one of these subjects."""
+        return [body for _, subject, body, _ in self.asked if subject.startswith(words)]
+
+    @property
+    def metadata(self) -> Any:
+        def truth(topic: str, partition: int) -> PartitionTruth | None:
+            if (topic, partition) not in self.leaders:
+                return None
+            return PartitionTruth(leader=self.leaders[topic, partition], epoch=1, in_sync=("A", "B", "C"))
+
+        return SimpleNamespace(truth=truth, controller=lambda: self.controller)
+
+
+def run_of(nodes: Mapping[str, Address]) -> TargetRun:
+    return TargetRun(
+        target="nats", ids={}, folder=Path(), record=lambda _: None, give_up=lambda _: None, nodes=nodes
+    )
+
+
+class Room(ExitStack):
+    """A cluster, and an operator of it."""
+
+    def __init__(self, cluster: Cluster, **others: Serve) -> None:
+        super().__init__()
+        self.cluster, self.others = cluster, others
+
+    def __enter__(self) -> Room:
+        super().__enter__()
+        serves = {**self.others, **{name: self.cluster.served(name) for name in "AB"}}
+        self.operator = NatsOperator(run_of(self.enter_context(servers(serves))), self.cluster.metadata)
+        return self
+
+
+# --- streams ---------------------------------------------------------------------------------------------------
+def test_stream_is_made_on_exactly_its_nodes_and_the_first_of_them_leads() -> None:
+    with Room(Cluster()) as room:
+        assert "streams of log on B A C" == room.operator.create("log", [["B", "A", "C"]])
+    made = {
+        "name": "log-0",
+        "subjects": ["log-0"],
+        "num_replicas": 3,
+        "storage": "file",
+        "placement": {"tags": ["on-A-B-C"]},
+    }
+    assert [made] == room.cluster.of(CREATE)
+    assert [{"placement": {"preferred": "B"}}] == room.cluster.of(STEPDOWN)
+    assert {("log", 0): "B"} == room.cluster.leaders
+    # Each is asked of the account of all users.
+    assert {""} == {user for *_, user in room.cluster.asked}
+
+
+def test_every_partition_is_a_stream_of_its_own_and_one_that_leads_already_is_not_asked() -> None:
+    with Room(Cluster()) as room:
+        room.operator.create("log", [["A", "B"], ["C"], ["B", "C", "A"]])
+    told = [(each["name"], each["num_replicas"], *each["placement"]["tags"]) for each in room.cluster.of(CREATE)]
+    assert [("log-0", 2, "on-A-B"), ("log-1", 1, "on-C"), ("log-2", 3, "on-A-B-C")] == told
+    assert {("log", 0): "A", ("log", 1): "C", ("log", 2): "B"} == room.cluster.leaders
+    assert 2 == len(room.cluster.of(STEPDOWN))
+
+
+def test_stream_is_asked_for_again_until_it_is_made_and_led_by_its_first() -> None:
+    elected = iter(["C", "B", "A"])
+    cluster = Cluster(refuses=[NO_QUORUM, NO_QUORUM], elects=lambda _: next(elected))
+    with Room(cluster) as room:
+        room.operator.create("log", [["A", "B", "C"]])
+    assert 3 == len(room.cluster.of(CREATE))
+    assert {("log", 0): "A"} == room.cluster.leaders
+
+
+def test_stream_that_is_not_made_in_time_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.0)
+    with Room(Cluster(refuses=[NO_SPACE] * 9)) as room, pytest.raises(PreconditionError) as raised:
+        room.operator.create("log", [["A"]])
+    assert "create log-0: refused: 'no suitable peers for placement'" == str(raised.value)
+
+
+def test_stream_whose_first_node_does_not_come_to_lead_says_whose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.0)
+    with Room(Cluster(elects=lambda _: "C")) as room, pytest.raises(PreconditionError) as raised:
+        room.operator.create("log", [["A", "B"]])
+    assert "create log-0: A does not lead it; expected it to" == str(raised.value)
+
+
+def test_stream_is_moved_by_the_tag_of_its_new_nodes_and_all_else_of_it_stays() -> None:
+    config = {"name": "log-1", "subjects": ["log-1"], "num_replicas": 3, "storage": "file", "max_msgs": 7}
+    cluster = Cluster(configs={"log-1": {**config, "placement": {"tags": ["on-A-B-C"]}}})
+    with Room(cluster) as room:
+        assert "log-1 is to be on D, B" == room.operator.move("log", 1, ["D", "B"])
+    assert [{**config, "num_replicas": 2, "placement": {"tags": ["on-B-D"]}}] == cluster.of(UPDATE)
+
+
+# --- elections -------------------------------------------------------------------------------------------------
+def test_election_names_the_node_that_is_preferred() -> None:
+    with Room(Cluster(leaders={("log", 3): "A"})) as room:
+        assert "the leader of log-3 stepped down for B" == room.operator.elect("log", 3, "B")
+        assert [("A", f"{STEPDOWN}.log-3", {"placement": {"preferred": "B"}}, "")] == room.cluster.asked
+        assert "B leads log-3 already" == room.operator.elect("log", 3, "B")
+        assert 1 == len(room.cluster.asked)
+
+
+def test_stream_without_a_leader_is_asked_all_the_same() -> None:
+    with Room(Cluster(leaders={("log", 0): None})) as room:
+        room.operator.elect("log", 0, "B")
+        room.operator.elect("log", 7, "B")
+    assert [f"{STEPDOWN}.log-0", f"{STEPDOWN}.log-7"] == [subject for _, subject, *_ in room.cluster.asked]
+
+
+# --- the meta group --------------------------------------------------------------------------------------------
+def test_appointed_node_leads_the_meta_group_then() -> None:
+    with Room(Cluster()) as room:
+        assert room.operator.appoints
+        assert "B leads the meta group" == room.operator.appoint("B")
+        assert "B leads the meta group" == room.operator.appoint("B")
+    assert [("A", META_STEPDOWN, {"placement": {"preferred": "B"}}, "sys")] == room.cluster.asked
+
+
+def test_node_is_appointed_again_until_the_metadata_name_it() -> None:
+    elected = iter(["C", None, "A"])
+    cluster = Cluster(refuses=[NO_QUORUM], elects=lambda preferred: next(elected, preferred))
+
+    def controller() -> str | None:
+        # An election ends by itself.
+        cluster.controller = cluster.controller or "A"
+        return cluster.controller
+
+    with Room(cluster) as room:
+        vars(room.operator)["_metadata"].controller = controller
+        assert "B leads the meta group" == room.operator.appoint("B")
+    assert ({"placement": {"preferred": "B"}}, True) == (cluster.of(META_STEPDOWN)[-1], len(cluster.asked) > 3)
+
+
+def test_nobody_is_asked_while_there_is_no_meta_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.02)
+    with Room(Cluster(controller=None)) as room, pytest.raises(PreconditionError) as raised:
+        room.operator.appoint("B")
+    assert ([], "appoint B: the meta leader is None") == (room.cluster.asked, str(raised.value))
+
+
+def test_node_that_does_not_come_to_lead_the_meta_group_says_who_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.0)
+    with Room(Cluster(elects=lambda _: "C")) as room, pytest.raises(PreconditionError) as raised:
+        room.operator.appoint("B")
+    assert "appoint B: the meta leader is C" == str(raised.value)
+
+
+def test_deposed_meta_leader_steps_down_for_anybody() -> None:
+    with Room(Cluster()) as room:
+        assert "A stepped down" == room.operator.depose()
+        assert "the meta leader stepped down" == room.operator.depose()
+    assert [(META_STEPDOWN, {}, "sys")] * 2 == [tuple(each[1:]) for each in room.cluster.asked]
+
+
+# --- what goes wrong -------------------------------------------------------------------------------------------
+def refused(room: Room) -> str:
+    with pytest.raises(PreconditionError) as raised:
+        room.operator.elect("log", 0, "B")
+    text = str(raised.value)
+    assert (1, True) == (len(text.splitlines()), len(text) < 400)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        (NO_QUORUM, "refused: 'JetStream system temporarily unavailable'"),
+        ({"error": {"description": "x\ny" * 999}}, "refused: 'x\\nyx"),
+        ({"error": {"code": 7}}, "refused: None"),
+        ({"error": "an old form"}, "refused: 'an old form'"),
+        (b"no\nJSON", "answer b'no\\nJSON'; expected JSON"),
+        (b"[]", "answer b'[]'; expected JSON"),
+        (b"", "answer b''; expected JSON"),
+        (b"[" * 100_000, "answer b'[["),
+    ],
+)
+def test_answer_that_grants_nothing_is_refused_with_what_it_says(said: object, says: str) -> None:
+    with Room(Cluster(refuses=[said])) as room:
+        assert refused(room).startswith(f"elect B for log-0: {says}")
+        # It was answered: no other server is asked.
+        assert 1 == len(room.cluster.asked)
+
+
+@pytest.mark.parametrize("first", [knows_nobody, hangs_up, is_silent], ids=["nobody", "hangs up", "silent"])
+def test_server_that_brings_no_answer_is_passed_over(monkeypatch: pytest.MonkeyPatch, first: Serve) -> None:
+    monkeypatch.setattr(operating, "_PATIENCE_S", 0.3 if first is is_silent else 20.0)
+    with Room(Cluster(), first=first) as room:
+        room.operator.elect("log", 0, "B")
+        assert ["A"] == [name for name, *_ in room.cluster.asked]
+
+
+def test_cluster_without_a_server_says_so() -> None:
+    operator = NatsOperator(run_of({}), Cluster().metadata)
+    with pytest.raises(PreconditionError, match=r"^elect B for log-0: no server runs; expected an answer$"):
+        operator.elect("log", 0, "B")
+    with (
+        nobody() as address,
+        pytest.raises(PreconditionError, match=f"^depose .*: {address}: .*refused; expected"),
+    ):
+        NatsOperator(run_of({"A": address, "B": address}), Cluster().metadata).depose()
+
+
+def test_servers_that_all_know_nobody_say_so() -> None:
+    with servers({"A": knows_nobody, "B": knows_nobody}) as nodes:
+        operator = NatsOperator(run_of(nodes), Cluster().metadata)
+        with pytest.raises(PreconditionError, match="no responders; expected an answer"):
+            operator.elect("log", 0, "B")
