@@ -17,7 +17,6 @@ from harness.launch import Launch
 from harness.model import UsageError
 from harness.target.log_client import clients_of
 from harness.target.metadata import Metadata, TargetRun
-from harness.target.operator import Operator
 from harness.target.services import Service
 from harness.target.target import NodeSpec, Printed
 from harness.target.traits import Commit, Epochs, Promise, Seen, Traits
@@ -32,6 +31,7 @@ from targets.nats.wire.wire import WIRE
 from targets.nats.words import WORDS
 
 if TYPE_CHECKING:
+    from targets.nats.operating import NatsOperator
     from targets.nats.view import NatsView
 
 # raft.go: an election begins after 4 to 9 s without a word of a leader, a leader without its quorum steps down
@@ -124,7 +124,7 @@ class NatsTarget:
 
         return NatsView(run)
 
-    def operator(self, run: TargetRun, metadata: Metadata) -> Operator:
+    def operator(self, run: TargetRun, metadata: Metadata) -> NatsOperator:
         """Return who asks its JetStream API."""
         from targets.nats.operating import NatsOperator
 

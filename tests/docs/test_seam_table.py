@@ -42,8 +42,8 @@ def test_row_says_whose_a_method_is() -> None:
         found["Operator.remove"],
         found["Target.downloads"],
     )
-    assert (["plain"] * 3, ["yes", "no", "no"]) == (found["Service.enough"], found["emits_events"])
-    assert (["plain", "own", "plain"], ["family", "own", "family"]) == (
+    assert ([*["plain"] * 3, "–"], ["yes", "no", "no", "no"]) == (found["Service.enough"], found["emits_events"])
+    assert (["plain", "own", "plain", "own"], ["family", "own", "family", "own"]) == (
         found["Operator.create"],
         found["Operator.elect"],
     )
