@@ -43,6 +43,7 @@ from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass,
 from harness.scenario.stop import Stop, StoppedError
 from harness.scenario.words import MessageWords
 from harness.target.clients import Client, Workload
+from harness.target.traits import Commit
 
 _log = logging.getLogger(__name__)
 
@@ -178,6 +179,9 @@ class Play:
         for partition in cluster.partitions[1:]:
             cluster.await_(partial(_is_ready, partition), partition.lacking)
         cluster.await_(cluster.churned.works, cluster.churned.lacking)
+        if cluster.traits.commit is Commit.QUORUM:
+            # Its metadata are on the same disks as its logs: what a power loss takes is to be records alone.
+            cluster.time.together(cluster.host.flush, sorted(self.scenario.stores))
         if self.scenario.clients:
             nodes = {name: cluster.address_of(name) for name in cluster.ids}
             crashes = any(Ability.CLIENT_PROCESSES in self.faults[name].needs for name in self.scenario.faults)
