@@ -19,6 +19,7 @@ from harness import limits
 from harness.launch import Address
 from harness.model import FencepostError, TargetError
 from targets.nats.clients.connection import SYSTEM, Connection
+from targets.nats.streams import peer_of
 
 META: Final = "_meta_"
 # How long one server may take; it may be paused. What it says later is heard at the next look.
@@ -85,7 +86,7 @@ class Servers:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(limits.SCENARIO_NODES_MAX, thread_name_prefix="asks nats")
         for name, address in dict(self._addresses).items():
-            asker = self._askers.setdefault(name, _Asker(str(address)))
+            asker = self._askers.setdefault(name, _Asker(name, str(address)))
             if name not in self._busy:
                 self._busy[name] = self._pool.submit(asker.ask)
         done = wait(self._busy.values(), PATIENCE_S).done
@@ -102,23 +103,25 @@ class Servers:
 
 
 class _Asker:
-    """One server, on a connection that is kept; its groups' streams are asked for when there is a new group."""
+    """One server, on a connection that is kept."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, name: str, address: str) -> None:
+        self._name = name
         self._address = address
         self._open: Connection | None = None
-        self._streams: Mapping[str, str] = {}
 
     def ask(self) -> Told | None:
         """Return what the server says, None if it says nothing."""
         try:
             if self._open is None:
                 self._open = Connection(self._address, PATIENCE_S, user=SYSTEM)
-            groups = {group.name: group for group in self._groups({})}
-            theirs = {group.name: group for group in self._groups({"account": "$G"})}
-            if not {*theirs} <= {*self._streams}:
-                self._streams = dict(self._named())
-            return Told(groups={**groups, **theirs}, streams=self._streams)
+            groups = {group.name: group for which in ({}, {"account": "$G"}) for group in self._groups(which)}
+            streams: dict[str, str] = {}
+            for group, stream, replicas in self._named():
+                streams[group] = stream
+                if replicas == 1 and group not in groups:
+                    groups[group] = self._alone(group)
+            return Told(groups=groups, streams=streams)
         except TargetError:
             self.close()
             raise
@@ -141,15 +144,22 @@ class _Asker:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _nonsense("RAFTZ", told) from error
 
-    def _named(self) -> Iterator[tuple[str, str]]:
-        told = self._asked("JSZ", {"account": "$G", "streams": True, "raft": True})
+    def _named(self) -> Iterator[tuple[str, str, int]]:
+        """Yield each stream's group, the stream, and how many replicas it is to have."""
+        told = self._asked("JSZ", {"account": "$G", "streams": True, "raft": True, "config": True})
         try:
-            for account in told.get("account_details") or ():
+            for account in (told or {}).get("account_details") or ():
                 for stream in account.get("stream_detail") or ():
                     if group := stream.get("stream_raft_group"):
-                        yield str(group), str(stream["name"])
-        except (AttributeError, KeyError, TypeError) as error:
+                        replicas = (stream.get("config") or {}).get("num_replicas")
+                        yield str(group), str(stream["name"]), int(replicas or 0)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _nonsense("JSZ", told) from error
+
+    def _alone(self, name: str) -> Group:
+        """Return the group of a stream with one replica, of which RAFTZ says nothing: its one member leads it."""
+        own = peer_of(self._name)
+        return Group(name=name, state=LEADER, term=1, leader=own, members=(own,))
 
     def _asked(self, what: str, options: Mapping[str, Any]) -> Any:
         assert self._open is not None, "it is connected before it is asked"

@@ -182,10 +182,10 @@ class Scan:
             last=found.sequence,
             epoch=term,
             magic=WITH_EPOCHS if term >= 0 else WITH_EPOCHS - 1,
-            crc=found.checksum & 0xFFFFFFFF,
+            crc=0,  # its checksum is of the block's number too: each replica has another
             codec="none",
             position=found.position,
-            segment=f"{MESSAGES}/{segment}",
+            segment=f"{MESSAGES}/{segment}",  # an offset in its place would be taken for where it begins
             records=((record.offset, record.digest, record.beginning(value_characters_max)),),
             about=() if value_characters_max is None else (record.about(value_characters_max),),
             problem=problem,

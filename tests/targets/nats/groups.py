@@ -49,8 +49,10 @@ def both(*looks: Mapping[str, Told]) -> dict[str, Told]:
 class Node:
     """A server with groups; it answers RAFTZ and JSZ as the real one does."""
 
-    def __init__(self, name: str, words: Words, streams: Mapping[str, str] | None = None) -> None:
-        self.name, self.words = name, words
+    def __init__(
+        self, name: str, words: Words, streams: Mapping[str, str] | None = None, replicas: int = 3
+    ) -> None:
+        self.name, self.words, self.replicas = name, words, replicas
         self.streams = {GROUP: "log-0"} if streams is None else streams
         self.asked: list[str] = []
 
@@ -61,8 +63,12 @@ class Node:
 
     def answer(self, asked: Asked) -> object:
         if asked.what == "JSZ":
-            assert {"account": "$G", "streams": True, "raft": True} == asked.body
-            details = [{"name": stream, "stream_raft_group": one} for one, stream in self.streams.items()]
+            assert {"account": "$G", "streams": True, "raft": True, "config": True} == asked.body
+            config = {"num_replicas": self.replicas}
+            details = [
+                {"name": stream, "stream_raft_group": one, "config": config}
+                for one, stream in self.streams.items()
+            ]
             return {"account_details": [{"name": "$G", "stream_detail": details}]}
         state, term, leader = self.words[self.name]
         found = {
@@ -72,7 +78,9 @@ class Node:
             "leader": peer_of(leader) if leader else "",
             "peers": {peer_of(other): {"name": other} for other in NAMES if other != self.name},
         }
-        return {"$G": {GROUP: found}} if asked.body.get("account") == "$G" else {"$SYS": {META: found}}
+        if asked.body.get("account") != "$G":
+            return {"$SYS": {META: found}}
+        return {"$G": {GROUP: found}} if self.replicas > 1 else {}
 
 
 def nodes(words: Words) -> dict[str, Node]:

@@ -13,6 +13,7 @@ from harness.launch import Address
 from harness.model import TargetError
 from targets.nats.asking import ANSWER_BYTES_MAX, LEADER, META, Servers, Told
 from targets.nats.clients.connection import MESSAGE_BYTES_MAX
+from targets.nats.streams import peer_of
 from tests.targets.nats.groups import GROUP, NAMES, Node, both, leads, nodes, told
 from tests.targets.nats.server import (
     Asked,
@@ -49,15 +50,27 @@ def test_server_says_its_groups_its_members_and_whose_they_are() -> None:
 
 
 @pytest.mark.usefixtures("_patient")
-def test_connection_is_kept_and_streams_are_asked_for_once_for_each_new_group() -> None:
+def test_connection_is_kept_and_both_questions_are_asked_each_time() -> None:
     node = Node("A", leads("A", 3))
     with server(node) as served, asking({"A": served.address}) as found:
         for _ in range(3):
             found.all()
-        assert (1, 6, 1) == (len(served.talks), node.asked.count("RAFTZ"), node.asked.count("JSZ"))
-        node.streams = {}
-        found.all()
-        assert 1 == node.asked.count("JSZ")
+        assert (1, 6, 3) == (len(served.talks), node.asked.count("RAFTZ"), node.asked.count("JSZ"))
+
+
+@pytest.mark.usefixtures("_patient")
+def test_stream_with_one_replica_is_led_by_its_server_although_it_has_no_group() -> None:
+    with server(Node("A", leads("A", 3), replicas=1)) as served, asking({"A": served.address}) as found:
+        one = found.all()["A"].groups[GROUP]
+    assert (LEADER, 1, peer_of("A"), (peer_of("A"),)) == (one.state, one.term, one.leader, one.members)
+
+
+@pytest.mark.usefixtures("_patient")
+def test_server_that_does_not_yet_know_the_group_of_a_stream_says_nothing_of_it() -> None:
+    node = Node("A", leads("A", 3))
+    node.streams = {"S-R3F-other": "log-1"}
+    with server(node) as served, asking({"A": served.address}) as found:
+        assert {GROUP, META} == found.all()["A"].groups.keys()
 
 
 @pytest.mark.usefixtures("_patient")
