@@ -99,12 +99,11 @@ def refuse_lacking(settings: Settings) -> None:
     """
     Raise UsageError for a setting for which streams have nothing.
 
-    Those of an in-sync set are none: a quorum is as large as it is, and no member leaves it for its lag.
+    Some change nothing and are no error: a quorum is as large as it is, no member leaves it for its lag, blocks
+    have a size of their own, and `sync_interval` says when what is flushed.
     """
     lacking = {
         "unclean_election=yes": settings.unclean_election,
-        "flush_messages": settings.flush_messages,
-        "segment_bytes": settings.segment_bytes is not None,
         "retention": settings.retention_ms or settings.retention_bytes,
         "compact=yes": settings.compact,
         "keys": settings.keys,

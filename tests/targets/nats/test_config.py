@@ -116,8 +116,6 @@ def test_server_has_the_tags_of_the_sets_that_it_is_in() -> None:
     ("asked", "what"),
     [
         ({"unclean_election": True}, "unclean_election=yes"),
-        ({"flush_messages": 1}, "flush_messages"),
-        ({"segment_bytes": 4096}, "segment_bytes"),
         ({"retention_ms": 5}, "retention"),
         ({"retention_bytes": 5}, "retention"),
         ({"compact": True}, "compact=yes"),
@@ -137,6 +135,8 @@ def test_setting_for_which_streams_have_nothing_is_refused_in_one_line(asked: di
     "asked",
     [
         {"min_isr": 2},
+        {"flush_messages": 1},
+        {"segment_bytes": 4096},
         {"replica_lag_ms_max": 300},
         {"message_format": MessageFormat.WITHOUT_EPOCHS},
         {"heal_within_s": 2.5},
