@@ -22,6 +22,15 @@ class Loop:
         """Run a coroutine in the loop, and return its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
+    def end(self, last: Coroutine[Any, Any, object], within_s: float) -> None:
+        """Run a last coroutine, such as the end of a connection, for no longer than this, and close the loop."""
+        try:
+            self.run(asyncio.wait_for(last, within_s))
+        except Exception:
+            pass  # what is under way may be lost
+        finally:
+            self.close()
+
     def close(self) -> None:
         """End the loop and its thread; what still runs in it is cancelled."""
         self.run(_cancelled())

@@ -65,6 +65,13 @@ class Settings:
     heal_within_s: float = limits.CONDITION_WAIT_S_MAX
 
 
+def refuse(system: str, lacking: Mapping[str, object]) -> None:
+    """Raise UsageError for the first setting that is asked for; each is one for which the system has nothing."""
+    for what, asked in lacking.items():
+        if asked:
+            raise UsageError(f"{system}: setting {what}: it has nothing for it; expected none")
+
+
 def read_settings(text: str, where: str) -> dict[str, Any]:
     """Parse `NAME=VALUE NAME=VALUE …`; raise UsageError with the word, the place and what was expected."""
     found: dict[str, Any] = {}

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.launch import Address
-from harness.model import UsageError
-from harness.target.settings import Settings
+from harness.target.settings import Settings, refuse
 
 FILE: Final = "server.yaml"
 LOG4J: Final = "log4j.properties"
@@ -140,9 +139,7 @@ def settings_of(settings: Settings) -> dict[str, str]:
         "keys": settings.keys,
         "tombstones": settings.tombstones,
     }
-    for what, asked in lacking.items():
-        if asked:
-            raise UsageError(f"Apache Fluss: setting {what}: its log tables have nothing for it; expected none")
+    refuse("Apache Fluss", lacking)
     return found
 
 

@@ -15,8 +15,7 @@ from itertools import combinations
 from typing import Final
 
 from harness.launch import Address
-from harness.model import UsageError
-from harness.target.settings import Settings
+from harness.target.settings import Settings, refuse
 from targets.nats.clients.connection import SYSTEM
 from targets.nats.versions import DEFAULT_SYNC, SYNC
 
@@ -109,6 +108,4 @@ def refuse_lacking(settings: Settings) -> None:
         "keys": settings.keys,
         "tombstones": settings.tombstones,
     }
-    for what, asked in lacking.items():
-        if asked:
-            raise UsageError(f"NATS JetStream: setting {what}: its streams have nothing for it; expected none")
+    refuse("NATS JetStream", lacking)

@@ -137,7 +137,7 @@ class Sender:
 
     def close(self) -> None:
         """Close the connection, and its loop."""
-        _end(self._loop, self._connected)
+        self._loop.end(self._connected.close(), REPORT_S_MAX)
 
 
 class Reader:
@@ -204,13 +204,4 @@ class Reader:
 
     def close(self) -> None:
         """Close the connection, and its loop."""
-        _end(self._loop, self._connected)
-
-
-def _end(loop: Loop, connected: _Connected) -> None:
-    try:
-        loop.run(asyncio.wait_for(connected.close(), REPORT_S_MAX))
-    except Exception:
-        pass  # what is under way may be lost
-    finally:
-        loop.close()
+        self._loop.end(self._connected.close(), REPORT_S_MAX)

@@ -198,7 +198,7 @@ def test_setting_of_a_scenario_is_told_in_fluss_s_words(asked: dict[str, Any], t
 def test_setting_that_fluss_lacks_is_refused_in_one_line(asked: dict[str, Any], what: str) -> None:
     with pytest.raises(UsageError) as raised:
         node("A", {}, **asked)
-    said = f"Apache Fluss: setting {what}: its log tables have nothing for it; expected none"
+    said = f"Apache Fluss: setting {what}: it has nothing for it; expected none"
     assert said == str(raised.value)
 
 

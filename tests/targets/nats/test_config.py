@@ -127,7 +127,7 @@ def test_server_has_the_tags_of_the_sets_that_it_is_in() -> None:
 def test_setting_for_which_streams_have_nothing_is_refused_in_one_line(asked: dict[str, Any], what: str) -> None:
     with pytest.raises(UsageError) as raised:
         file_of(**asked)
-    said = f"NATS JetStream: setting {what}: its streams have nothing for it; expected none"
+    said = f"NATS JetStream: setting {what}: it has nothing for it; expected none"
     assert said == str(raised.value)
 
 
