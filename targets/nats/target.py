@@ -24,7 +24,7 @@ from targets.nats.building import why_not
 from targets.nats.clients.client import NatsClient
 from targets.nats.clients.library import NatsPy
 from targets.nats.config import FILE, MEMORY, conf
-from targets.nats.logs.reader import LOGS
+from targets.nats.logs.part import LOGS
 from targets.nats.printed import Lines
 from targets.nats.versions import ALWAYS, NAME, RELEASE, RELEASES, SYNC, VERSIONS, library, program_of, release_of
 from targets.nats.wire.wire import WIRE

@@ -19,6 +19,7 @@ from harness.logs.record import Record
 from harness.logs.stream import Reading, Unread
 from harness.target.logs import NodeFiles
 from targets.nats.logs.data import MESSAGES, Labels, Place, groups_of, places
+from targets.nats.logs.part import LaterLogs
 from targets.nats.logs.raft_log import logged
 from targets.nats.logs.rot import flip_in
 from targets.nats.logs.scan import Scan, record_of
@@ -29,8 +30,8 @@ from targets.nats.logs.survey import FIRST, block_end
 class NatsLogs:
     """Reads the store directories of NATS servers."""
 
-    second = "raft"
-    expected = "a folder jetstream/ACCOUNT/streams/STREAM/msgs that has message blocks (1.blk)"
+    second = LaterLogs.second
+    expected = LaterLogs.expected
 
     def __init__(self, *, has_terms: bool = True) -> None:
         """
