@@ -21,7 +21,7 @@ import crc32c
 # The most that a chunk of a stream may open to.
 CHUNK_OPENED_BYTES_MAX: Final = 4 << 20
 
-_LITERAL, _COPY1, _COPY2 = range(3)
+LITERAL, _COPY1, _COPY2 = range(3)
 _BEGIN: Final = b"\xff\x06\x00\x00S2sTwO"
 _HEAD_BYTES: Final = 4
 _CRC_BYTES: Final = 4
@@ -61,15 +61,15 @@ def opened_block(data: bytes, limit: int) -> bytes:
     while at < size:
         tag = data[at]
         begin = at
-        if tag & 3 == _LITERAL:
-            count, at = _literal(data, at)
+        if tag & 3 == LITERAL:
+            count, at = literal(data, at)
             # A literal cannot be longer than the bytes left, so nothing is reserved for a claim.
             if count > size - at or count > length - len(out):
                 raise S2Error(f"byte {begin}: literal of {count} bytes; expected at most {size - at}")
             out += data[at : at + count]
             at += count
             continue
-        offset, count, at = _copy(data, at, offset)
+        offset, count, at = copied(data, at, offset)
         if not 0 < offset <= len(out) or count > length - len(out):
             left = length - len(out)
             text = f"copy of {count} bytes from {offset} back; expected at most {left} from {len(out)}"
@@ -127,8 +127,13 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     raise S2Error(f"byte {at}: {data[at : at + 10].hex()} is no number; expected one of at most 10 bytes")
 
 
-def _literal(data: bytes, at: int) -> tuple[int, int]:
-    """Return a literal's length, and where its bytes begin."""
+def literal(data: bytes, at: int) -> tuple[int, int]:
+    """
+    Return the length of the literal that begins here, and where its bytes begin.
+
+    Raises:
+        S2Error: The bytes that have its length are not all there.
+    """
     count = data[at] >> 2
     if count < _LITERAL_SHORT:
         return count + 1, at + 1
@@ -136,8 +141,16 @@ def _literal(data: bytes, at: int) -> tuple[int, int]:
     return _number(data, at + 1, more) + 1, at + 1 + more
 
 
-def _copy(data: bytes, at: int, offset: int) -> tuple[int, int, int]:
-    """Return a copy's offset and length, and where the next element begins."""
+def copied(data: bytes, at: int, offset: int) -> tuple[int, int, int]:
+    """
+    Return a copy's offset and length, and where the next element begins.
+
+    Args:
+        offset: That of the copy before it, which it may take again.
+
+    Raises:
+        S2Error: The bytes that have them are not all there.
+    """
     tag = data[at]
     kind, count = tag & 3, tag >> 2
     if kind != _COPY1:

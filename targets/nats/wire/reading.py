@@ -18,6 +18,7 @@ leader sends is no event.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from harness.events import Event, Fetch
@@ -159,7 +160,7 @@ class RouteReading(Frames):
         events: tuple[Event, ...] = ()
         if has.success and self._asked.is_news((ends, stream), offset):
             events = (Fetch(link=ends, topic=topic, partition=partition, offset=offset),)
-        return _asks(ends, api, ((topic, offset),), events)
+        return _asks(ends, api, ((topic, offset),), events=events)
 
     def _vote(self, said: Routed, ends: Link) -> Message:
         group = _rest(said.subject)
@@ -214,23 +215,17 @@ def _rest(subject: str) -> str:
     return subject.split(".", 2)[2] if subject.count(".") > 1 else ""
 
 
-def _asks(
+def _said(
+    direction: Direction,
     link: Link,
     api: str,
     offsets: tuple[tuple[str, int], ...] = (),
+    *,
     events: tuple[Event, ...] = (),
     error: str = "",
 ) -> Message:
-    seen = Seen(link=link, api=api, direction=Direction.REQUEST, offsets=offsets)
-    return Message(seen=seen, events=events, error=error)
+    return Message(seen=Seen(link=link, api=api, direction=direction, offsets=offsets), events=events, error=error)
 
 
-def _answers(
-    link: Link,
-    api: str,
-    offsets: tuple[tuple[str, int], ...] = (),
-    events: tuple[Event, ...] = (),
-    error: str = "",
-) -> Message:
-    seen = Seen(link=link, api=api, direction=Direction.ANSWER, offsets=offsets)
-    return Message(seen=seen, events=events, error=error)
+_asks: Final = partial(_said, Direction.REQUEST)
+_answers: Final = partial(_said, Direction.ANSWER)
