@@ -52,8 +52,9 @@ class Seen:
         streams: dict[str, str] = {}
         for server, each in sorted(told.items()):
             streams.update(each.streams)
+            peer = peer_of(server)
             for name, group in each.groups.items():
-                words.setdefault(name, []).append((peer_of(server), group))
+                words.setdefault(name, []).append((peer, group))
         truths = {name: truth for name, said in words.items() if (truth := self._truth(name, said)) is not None}
         states = {place_of(streams[name]): truth for name, truth in truths.items() if name in streams}
         meta = truths.get(META)
