@@ -22,7 +22,9 @@ _WORDS: Final[Mapping[tuple[Source, str, str], frozenset[object]]] = {
     ),
     (Source.BROKER, "format", "to"): frozenset({1, 2}),
     (Source.BROKER, "checkpoint", "what"): frozenset({"epochs"}),
-    (Source.BROKER, "printed", "what"): frozenset({"truncate", "stuck", "fenced", "format", "exiting", "skip"}),
+    (Source.BROKER, "printed", "what"): frozenset(
+        {"truncate", "stuck", "fenced", "format", "exiting", "failed", "skip"}
+    ),
     (Source.RUNNER, "setup", "power_tier"): frozenset(POWER_TIERS),
     (Source.RUNNER, "setup", "message_format"): frozenset({"with_epochs", "without_epochs", None}),
     (Source.FABRIC, "hold", "direction"): frozenset({"request", "answer"}),

@@ -78,7 +78,11 @@ def batches_of(records: Sequence[Record], *, together: bool) -> Iterator[tuple[P
 
 
 class PlainSender:
-    """A producer, which sends the records of a batch at once if its client can, else one after the other."""
+    """
+    A producer, which sends the records of a batch at once if its client can, else one after the other.
+
+    None is sent after one that was not acknowledged: a batch takes no longer than its time and one wait.
+    """
 
     def __init__(self, plan: ProducerPlan, nodes: PlainNodes) -> None:
         self._within_s = plan.within_ms / 1000
@@ -86,8 +90,14 @@ class PlainSender:
 
     def send(self, records: Sequence[Record], send: Send, report: Report) -> None:
         """Send these records; each outcome is known when its call returns."""
+        missed: dict[Place, str] = {}
         for place, values in batches_of(records, together=self._nodes.batches):
-            outcome = produced(self._nodes, place, values, self._within_s, send.acks)
+            if place in missed:
+                outcome = Outcome(type=OpType.FAIL, error=f"not sent: {missed[place]} was not acknowledged")
+            else:
+                outcome = produced(self._nodes, place, values, self._within_s, send.acks)
+                if outcome.type is not OpType.OK:
+                    missed[place] = values[-1]
             for at, value in enumerate(values):
                 report(value, replace(outcome, base=outcome.offset(at)))
 

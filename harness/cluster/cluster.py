@@ -94,6 +94,7 @@ class Cluster:
     watched: tuple[Partition, ...] = field(init=False)
     _named: Partition | None = field(init=False, default=None)
     _exited: set[str] = field(default_factory=set)
+    _failed: set[str] = field(default_factory=set)
     _announced: Announced = field(init=False, default_factory=Announced)
 
     def __post_init__(self) -> None:
@@ -201,6 +202,7 @@ class Cluster:
         for partition in self.watched:
             partition.starts(name)
         self._exited.discard(name)
+        self._failed.discard(name)
         self.host.boot(name)
         if shown:
             self._await_alive(name, lambda: self.metadata.incarnation(name) not in (0, old), "registered anew")
@@ -340,6 +342,10 @@ class Cluster:
         """Return True if a node printed that it exits, and was not started since."""
         return name in self._exited
 
+    def has_failed(self, name: str) -> bool:
+        """Return True if a node printed that it serves a partition no more until it is started again."""
+        return name in self._failed
+
     def is_told(self) -> bool:
         """Return True if no node has done more than it has reported, as far as it reports."""
         return not self._announced.awaited() and all(each.is_told() for each in self.partitions)
@@ -351,6 +357,9 @@ class Cluster:
             return
         if isinstance(op.event, Printed) and op.event.what == "exiting":
             self._exited.add(op.process)
+            return
+        if isinstance(op.event, Printed) and op.event.what == "failed":
+            self._failed.add(op.process)
             return
         place = op.place
         for each in self.watched:

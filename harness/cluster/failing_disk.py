@@ -2,7 +2,8 @@
 Faults of disks: one that has a disk report an error until the broker has met it, and one that makes it slow.
 
 A broker must not go on after an error: what it acknowledged may never become durable. So the fault waits until the
-process has ended by itself, and does not take effect if the broker meets nothing in that time.
+process has ended by itself, and does not take effect if the broker meets nothing in that time. A process that says
+that it serves no more, and goes on, is killed: its operator has to start it again.
 Source:  Kafka Replication Design V3, 4 (a disk error ends the broker); KAFKA-10778; "fsyncgate" (PostgreSQL,
 2018), for what a failed fsync leaves.
 """
@@ -16,16 +17,21 @@ from harness.model import PreconditionError
 
 def fail(cluster: Cluster, name: str, error: DiskError) -> str:
     """
-    Have a node's disk report an error until its process has ended; return what was seen.
+    Have a node's disk report an error until its process has ended, or serves no more; return what was seen.
 
     Raises:
         PreconditionError: the process goes on; it met no error, or does not stop at one.
     """
 
+    def serves_no_more() -> bool:
+        return not cluster.host.alive(name) or cluster.has_failed(name)
+
     def how(name: str) -> str:
         patience_s = cluster.host.disk_error_s
         cluster.host.break_disk(name, error)
-        ended = cluster.time.until(lambda: cluster.cancelled or not cluster.host.alive(name), patience_s)
+        ended = cluster.time.until(lambda: cluster.cancelled or serves_no_more(), patience_s)
+        if ended and cluster.host.alive(name):
+            cluster.host.kill(name)
         try:
             met = cluster.host.mend_disk(name) or "no error"
         except PreconditionError as in_use:

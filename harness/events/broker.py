@@ -285,7 +285,7 @@ class Checkpoint(OfPartition):
 class Printed(OfPartition):
     """A printed line of a node that emits no events; the first 200 of each node and kind are recorded."""
 
-    what: str = field(metadata=key("`truncate`, `stuck`, `fenced`, `format` or `exiting`"))
+    what: str = field(metadata=key("`truncate`, `stuck`, `fenced`, `format`, `exiting`, `failed` or `skip`"))
     line: str
     to: int | None = field(
         default=None, metadata=key("the offset that a log was truncated to, or the number of the message format")

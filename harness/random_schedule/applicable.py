@@ -156,7 +156,7 @@ def _why_no_election(cluster: Cluster) -> str:
     It does so by a reassignment of the replicas, all of which must be in the ISR: those that it has, or those that
     it is to have while another reassignment is in progress.
     """
-    if cluster.lacks(Ability.CONTROLLER):
+    if cluster.lacks(Ability.CONTROLLER) or cluster.lacks(Ability.MEMBERS):
         return ""  # it elects in another way
     controller = cluster.metadata.controller()
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):

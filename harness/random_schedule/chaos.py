@@ -49,6 +49,10 @@ KINDS: Final = (2, 5)
 ALONE_SHARE: Final = 0.3
 MOVES: Final = (3, 9)
 WAIT_MS: Final = (50, 1200)
+# How many waits are as long as an election, of a system that says how long it may be without a leader; and which
+# part of that time.
+ELECTION_SHARE: Final = 0.2
+ELECTION_PART: Final = (0.25, 0.6)
 # What a round takes besides its waits, at least, in seconds.
 SETTLE_S: Final = 1.0
 # How long the cluster has to become whole: a node that lost its disk has everything to copy. Longer is a hang.
@@ -132,6 +136,8 @@ def draw_chaos(
     clients: Clients,
     controller: bool = True,
     partitions: bool = True,
+    election_s: float = 0.0,
+    own: Collection[str] = (),
 ) -> Scenario:
     """
     Return the schedule of a seed; the same arguments always draw the same one.
@@ -142,6 +148,8 @@ def draw_chaos(
         timing: how it will be played: by how much waits and time limits grow.
         controller: whether the system has one.
         partitions: whether it can have more than one partition.
+        election_s: how long it may take to have a leader again; 0 for what a wait of any length has room for.
+        own: messages of the system alone, which are held where a drawn word means none of its messages.
 
     Raises:
         UsageError: it would have more steps than a schedule can have.
@@ -150,8 +158,7 @@ def draw_chaos(
     further = _further(seed) if partitions else {}
     nodes = (OTHER, *REPLICAS) if controller or partitions else REPLICAS
     aims = {aim: weight for aim, weight in AIMS.items() if controller or aim != CONTROLLER}
-    lonely = Random(f"one kind alone {seed}")
-    drawing = _Drawing(chance, faults, tuple(kinds), nodes, aims, lonely=lonely)
+    drawing = _Drawing(chance, faults, tuple(kinds), nodes, aims, apart=_Apart(seed, timing, election_s, own))
     steps: list[Act] = [Produce(FIRST_RECORDS, acks=ACKS_ALL), Settle()]
     left_ms = 1000 * seconds
     while left_ms > 0:
@@ -190,6 +197,33 @@ def _further(seed: int) -> Mapping[Place, tuple[str, ...]]:
     return {place: replicas[: chance.choice(REPLICATION)] for place, replicas in FURTHER.items()}
 
 
+class _Apart:
+    """Draws apart from the rounds, so that what systems have of their own leaves all other draws as they are."""
+
+    def __init__(self, seed: int, timing: Timing, election_s: float, own: Collection[str]) -> None:
+        self._lonely = Random(f"one kind alone {seed}")
+        self._chance = Random(f"of its own {seed}")
+        self._own = sorted(own)
+        # Before `tempo`, in milliseconds.
+        self._election_ms = [1000 * part * election_s / timing.tempo for part in ELECTION_PART]
+
+    def is_alone(self) -> bool:
+        """Return whether a round has one kind."""
+        return self._lonely.random() < ALONE_SHARE
+
+    def waits(self, wait: Pass) -> Pass:
+        """Return a wait, or one as long as an election in its place."""
+        if not self._election_ms[1] or self._chance.random() >= ELECTION_SHARE:
+            return wait
+        return Pass(Decimal(f"{self._chance.uniform(*self._election_ms):.0f}"))
+
+    def held(self, direction: str, api: str) -> tuple[str, str]:
+        """Return a direction and a word, or others for a word that means no message of this system."""
+        if not self._own or api == Word.FETCH.value:
+            return direction, api
+        return self._chance.choice(("requests", "answers")), self._chance.choice(self._own)
+
+
 class _Drawing:
     """Draws rounds, one after another."""
 
@@ -201,11 +235,10 @@ class _Drawing:
         nodes: Sequence[str],
         aims: Mapping[str, float],
         *,
-        lonely: Random,
+        apart: _Apart,
     ) -> None:
         self._chance = chance
-        # Decides which rounds have one kind. It is drawn from apart, so that the others keep their draws.
-        self._lonely = lonely
+        self._apart = apart
         self._nodes = sorted(nodes)
         self._weights = aims
         self._faults = faults
@@ -219,7 +252,7 @@ class _Drawing:
         """Return the steps of one round."""
         chance = self._chance
         kinds = chance.sample(self._kinds, min(len(self._kinds), chance.randint(*KINDS)))
-        if self._lonely.random() < ALONE_SHARE:
+        if self._apart.is_alone():
             kinds = kinds[:1]
         due: dict[int, list[Act]] = {}
         steps: list[Act] = []
@@ -260,13 +293,14 @@ class _Drawing:
         direction, api = chance.choice(_HELD)
         match kind:
             case "hold":
-                return Hold(direction, api, src, dst)
+                return Hold(*self._apart.held(direction, api), src, dst)
             case "hold-command":  # who does not learn that another leads goes on leading
-                return Hold(*HOLDS[kind], ANY, node)
+                return Hold(*self._apart.held(*HOLDS[kind]), ANY, node)
             case "delay":
-                return Delay(direction, api, src, dst, Decimal(f"{chance.uniform(*_DELAY_S):.3f}"))
+                seconds = Decimal(f"{chance.uniform(*_DELAY_S):.3f}")
+                return Delay(*self._apart.held(direction, api), src, dst, seconds)
             case _:
                 return Double(api, src, dst)
 
     def _wait(self) -> Pass:
-        return Pass(Decimal(f"{self._chance.uniform(*WAIT_MS):.0f}"))
+        return self._apart.waits(Pass(Decimal(f"{self._chance.uniform(*WAIT_MS):.0f}")))

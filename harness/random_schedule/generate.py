@@ -75,6 +75,8 @@ HOLDS: Final = {
 }
 # An election of a further partition: it moves nothing that the steps are about.
 ELECT_ELSEWHERE: Final = "elect elsewhere"
+# A quorum has no messages for these words; other ones of its own are held in their place.
+_TOLD_OR_ASKED: Final = frozenset({COMMAND, QUESTION})
 # In wide runs alone: the metadata are late for a broker, whose writes may arrive after its session ended.
 LATE: Final[Mapping[str, float]] = {"hold-metadata": 1.5, "delay-metadata": 1.0}
 # Moves of which the main partition's replicas are the ends, or that choose among them.
@@ -259,6 +261,8 @@ class _Drawing:
         return self._produce_with(acks, self._chance.choice((1, 1, 1, 2, 3)))
 
     def _produce_with(self, acks: int, count: int) -> bool:
+        if self._profile.acks_all == 1.0:  # there are no others, in patterns neither
+            acks = ALL
         name = f"m{len(self._records) + 1}"
         self._records.append(_count(name, count))
         singly = self._chance.random() < 0.15
@@ -339,12 +343,17 @@ class _Drawing:
 
     def _hold(self, kind: str) -> Callable[[], bool]:
         def hold() -> bool:
-            direction, api = HOLDS[kind]
             src, dst = (ANY, self._chance.choice(self._replicas)) if kind == "hold-command" else self._link()
-            step = Hold(direction, api, src, dst)
+            step = Hold(*self._has(*HOLDS[kind]), src, dst)
             return step not in self._predicted.holds and self._add(step)
 
         return hold
+
+    def _has(self, direction: str, api: str) -> tuple[str, str]:
+        """Return a direction and a word, or others for a word that means no message of this system."""
+        if not self._profile.own or api not in _TOLD_OR_ASKED:
+            return direction, api
+        return self._chance.choice(("requests", "answers")), self._chance.choice(self._profile.own)
 
     def _hold_metadata(self) -> bool:
         """Hold what a broker asks the metadata, or what it hears of it: mostly the controller's."""
@@ -377,7 +386,7 @@ class _Drawing:
         direction, api = self._chance.choice(list(HOLDS.values()))
         src, dst = self._chance.sample(self._replicas, 2)
         seconds = Decimal(f"{self._chance.uniform(*self._profile.delay_s):.3f}")
-        return self._add(Delay(direction, api, ANY if api == COMMAND else src, dst, seconds))
+        return self._add(Delay(*self._has(direction, api), ANY if api == COMMAND else src, dst, seconds))
 
     def _double(self) -> bool:
         src, dst = self._chance.sample(self._replicas, 2)

@@ -98,6 +98,7 @@ class Profile:
         weights: kind of move -> how often it occurs, relative to the others.
         breadth: how wide runs are: brokers, partitions and clients.
         only: the faults that may be drawn by their own weight; None for every fault that weights does not name.
+        own: names of messages of the system alone, which are held where a drawn word means none of its messages.
     """
 
     moves: tuple[int, int]
@@ -119,6 +120,7 @@ class Profile:
     weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
     only: frozenset[str] | None = None
     breadth: Breadth = field(default_factory=Breadth)
+    own: tuple[str, ...] = ()
 
     def weights_of(self, faults: Mapping[str, Fault]) -> dict[str, float]:
         """Return fault -> its own weight, for each fault that `WEIGHTS` does not name and that may be drawn."""
@@ -153,6 +155,17 @@ REAL: Final = replace(
     weights={**WEIGHTS, "pattern": 4.0},
     breadth=NARROW,
 )
+
+# No member of a quorum is told who leads, or registers: what a schedule would do about that is none of its moves.
+_NOT_OF_A_QUORUM: Final = frozenset({"zombie", "return", "expire", "double"})
+# One more kind of pass: an election by a timeout takes seconds.
+_QUORUM_PASS_MS: Final = ((0.4, 0.5, 5.0), (0.3, 8.0, 40.0), (0.15, 50.0, 110.0), (0.15, 500.0, 5000.0))
+
+
+def of_quorum(base: Profile, messages: Collection[str]) -> Profile:
+    """Return a profile for a quorum, whose wire has these messages that no general word fits."""
+    weights = {kind: weight for kind, weight in base.weights.items() if kind not in _NOT_OF_A_QUORUM}
+    return replace(base, weights=weights, pass_ms=_QUORUM_PASS_MS, own=tuple(sorted(messages)))
 
 
 def profile_of(

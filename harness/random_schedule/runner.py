@@ -84,6 +84,8 @@ class RandomPlay(Play):
     _until_ns: int | None = field(init=False, default=None)
     _waiting: Waiting = field(init=False, default_factory=Waiting)
     _taken: int = field(init=False, default=0)
+    # Whether the last pass was extended in vain, and no fault and no link has changed since.
+    _in_vain: bool = field(init=False, default=False)
 
     def _set_up(self) -> None:
         self.cluster.history.listeners.append(self._waiting.listen)
@@ -98,13 +100,13 @@ class RandomPlay(Play):
     def _step(self, step: Step) -> None:
         self._taken += 1
         self._miss_the_gone()
+        act = step.act
         try:
             act = self.fault_steps.aimed(step)
-        except PreconditionError as error:  # the aim means no node now
-            act, reason = step.act, str(error)
-        else:
             self._await_moved(act)
             reason = why_not(act, self.cluster, self.links, self.faults, alike=self.timing.alike)
+        except PreconditionError as error:  # the aim means no node now, or what decides it is not seen
+            reason = str(error)
         if reason:
             about = events.Step(line=step.line, text=step.text, narrative=step.narrative, skipped=reason)
             self._say(OpType.INFO, about)
@@ -131,11 +133,13 @@ class RandomPlay(Play):
                 Play._act(self, act)
                 self._waiting.asked += self.draw.counts[group]
             case Inject(fault, (name, *_), place) if self._elects(fault) and self.timing.elected_s_max:
+                self._in_vain = False
                 Play._act(self, act)
                 with self.cluster.naming(place):
                     partition = self.cluster.named
                 self._until(lambda: partition.leader() == name, self.timing.elected_s_max)
             case _:
+                self._in_vain = False
                 Play._act(self, act)
 
     def _await_moved(self, act: Act) -> None:
@@ -154,8 +158,10 @@ class RandomPlay(Play):
         if self._taken == 2:  # right after the first produce: its records need an outcome before any fault
             self._until(self._waiting.over, self.timing.begun_s_max)
         seconds = ms / 1000 * self.timing.tempo
-        if self.timing.settled_s_max and ms >= ELECTION_MS and not self._waiting.over():
+        hopeless = self._in_vain and not self.timing.hopes
+        if self.timing.settled_s_max and ms >= ELECTION_MS and not self._waiting.over() and not hopeless:
             self._until(self._waiting.over, seconds + self.timing.settled_s_max)
+            self._in_vain = not self._waiting.over()
             if ms < QUIET_MS or self.scenario.settings.message_format is MessageFormat.WITH_EPOCHS:
                 return
         self._let_pass(seconds)

@@ -7,7 +7,7 @@ state. So on real processes passes are longer, and some steps wait for a conditi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -30,6 +30,7 @@ class Timing:
         removed_s_max: how long to wait until partitions are removed, in seconds: no controller may be at work.
         settled_s_max: how much longer a pass that is meant for an election may take while records have no outcome,
             in seconds; it ends when they have one. 0 for no extension.
+        hopes: whether a pass is extended after one that was extended in vain, while no fault and no link changed.
     """
 
     tempo: float = 1.0
@@ -41,6 +42,13 @@ class Timing:
     moved_s_max: float = 0.0
     removed_s_max: float = 0.2
     settled_s_max: float = 0.0
+    hopes: bool = True
+
+    def for_elections(self, election_s: float) -> Timing:
+        """Return the timing for a system that may be without a leader for so long; 0: as long as any."""
+        if not self.settled_s_max or election_s / 2 <= self.settled_s_max:
+            return self
+        return replace(self, settled_s_max=election_s / 2, hopes=False)
 
 
 VIRTUAL: Final = Timing()

@@ -131,6 +131,9 @@ class Player:
         environment = self.environment
         if spec.random:
             spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack))
+            if spec.seconds is None and (own_s := spec.traits.election_s + spec.traits.catch_up_s):
+                settings = replace(spec.scenario.settings, heal_within_s=own_s)
+                spec = replace(spec, scenario=replace(spec.scenario, settings=settings))
         if not spec.has_producer_ids:
             spec = replace(spec, scenario=replace(spec.scenario, clients=spec.scenario.clients.unnumbered()))
         cluster = environment.open_cluster(spec, folder, history)
@@ -187,7 +190,7 @@ class Player:
             cluster=cluster,
             client=client,
             faults=self.faults,
-            timing=replace(self.environment.timing, alike=spec.alike),
+            timing=replace(self.environment.timing.for_elections(spec.traits.election_s), alike=spec.alike),
             stop=stop,
             seconds=spec.seconds,
             executed=executed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,7 @@ from harness.random_schedule.chaos import draw_chaos, kinds_of
 from harness.random_schedule.climb import VERSIONS, draw_climb
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
-from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
+from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, of_quorum, profile_of
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.timing import REAL as REAL_TIME
 from harness.random_schedule.timing import VIRTUAL
@@ -29,7 +29,7 @@ from harness.scenario.variant import Variant
 from harness.suite.scenario_files import faults_on, read_for
 from harness.target.found import target as target_of
 from harness.target.target import Target, traits_under
-from harness.target.traits import Traits
+from harness.target.traits import Commit, Traits
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
 from targets import DEFAULT_TARGET, VIRTUAL_HOST
 from workloads import WORKLOADS
@@ -179,6 +179,8 @@ class RandomRuns:
             clients=NO_CLIENTS,
             controller=Ability.CONTROLLER in target.abilities,
             partitions=target.clients.creates,
+            election_s=self.traits.election_s,
+            own=self._own_messages,
         )
 
     def _climb(self, seed: int) -> Scenario:
@@ -262,11 +264,19 @@ class RandomRuns:
             profile = replace(profile, controller=False)
         if target.clients.unsendable(1, "none"):
             profile = replace(profile, acks_all=1.0)
+        if self._own_messages:
+            profile = of_quorum(profile, self._own_messages)
         if self.narrow:
             profile = replace(profile, breadth=NARROW)
         if self.workload:  # schedules of the older message format need clients that are quiet
             profile = replace(profile, breadth=replace(profile.breadth, older=0.0))
         return profile_of(self.nemeses, profile, faults_on(self.target))
+
+    @property
+    def _own_messages(self) -> Collection[str]:
+        """The messages of a quorum's wire that no general word fits; none for any other system."""
+        wire = self.load_target().wire
+        return wire.messages if wire is not None and self.traits.commit is Commit.QUORUM else ()
 
     @property
     def _is_alike(self) -> bool:

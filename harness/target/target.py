@@ -28,7 +28,9 @@ class Printed:
 
     Attributes:
         what: "truncate", "stuck", "fenced" or "format", like the events of brokers that emit them, or "exiting":
-            the process ends itself. "skip": it took a record for one that it has, without reading it.
+            the process ends itself. "failed": after an error of its disk it serves a partition no more until it is
+            started again, and its process goes on. "skip": it took a record for one that it has, without reading
+            it.
         to: the offset that the log was truncated to, or of the record, or the number of the message format;
             None if the line does not say it.
     """

@@ -31,6 +31,7 @@ class NatsOperator(Operator):
     def __init__(self, run: TargetRun, metadata: Metadata) -> None:
         self._run = run
         self._metadata = metadata
+        self._moved: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
         """Create a stream for each partition, on exactly these nodes; the first of each leads then."""
@@ -83,12 +84,19 @@ class NatsOperator(Operator):
         settings = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
         settings |= {"placement": {"tags": [tag_of(names)]}, "num_replicas": len(names)}
         self._ask(f"{_API}.STREAM.UPDATE.{stream}", settings, where)
+        self._moved[topic, partition] = tuple(names)
         return f"{stream} is to be on {', '.join(names)}"
 
+    def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
+        """Return the nodes that a stream was moved to last, else those that it is on."""
+        there = self._metadata.assignment(topic).get(partition, ())
+        return self._moved.get((topic, partition), there)
+
     def depose(self) -> str:
-        """Have the leader of the meta group step down."""
-        before = self._metadata.controller()
+        """Have the leader of the meta group step down; return when another look shows it."""
+        before, office = self._metadata.controller(), self._metadata.office()
         self._ask(_META_STEPDOWN, {}, "depose the meta leader", user=SYSTEM)
+        until(lambda: self._metadata.office() != office, _PATIENCE_S)
         return f"{before or 'the meta leader'} stepped down"
 
     def _lead(self, topic: str, partition: int, name: str) -> None:

@@ -3,6 +3,8 @@ Lines of a server's log about a stream's Raft group; `debug: true` makes it prin
 
     skip       an entry of the leader was taken for one that is committed here, without comparing its term
     truncate   the Raft log is cut, by an index of its own; the stream's store is not
+    failed     after an error of its disk the server replicates a stream no more; if the metadata, this is said
+               of any stream
 
 These lines name the group, whose name is its own for ever; an earlier line of each server says which stream it
 replicates.
@@ -19,6 +21,7 @@ from harness.target.target import Printed
 from targets.nats.streams import place_of
 
 _GROUPS_MAX: Final = 10_000
+_FAILED: Final = "failed"
 _GROUP: Final = r"(?P<group>S-\S{1,64})"
 _MONITOR: Final = re.compile(
     r"Starting stream monitor for '\S{1,256} > (?P<stream>\S{1,256})' \[" + _GROUP + r"\]"
@@ -30,7 +33,10 @@ _MEANINGS: Final = {
     "truncate": re.compile(
         r"RAFT \[\S{1,16} - " + _GROUP + r"\] Truncating and repairing WAL to Term \d+ Index \d+"
     ),
+    _FAILED: re.compile(r"RAFT \[\S{1,16} - " + _GROUP + r"\] Critical write error: "),
 }
+_STORE_FAILED: Final = re.compile(r"JetStream stream '\S{1,256} > (?P<stream>\S{1,256})' critical write error: ")
+_META_FAILED: Final = re.compile(r"RAFT \[\S{1,16} - _meta_\] Critical write error: ")
 
 
 class Lines:
@@ -49,6 +55,14 @@ class Lines:
             return None
         for what, pattern in _MEANINGS.items():
             if (found := pattern.search(line)) is not None and found["group"] in self._streams:
-                topic, partition = place_of(self._streams[found["group"]])
-                return Printed(what=what, topic=topic, partition=partition)
+                return _about(what, self._streams[found["group"]])
+        if (store := _STORE_FAILED.search(line)) is not None:
+            return _about(_FAILED, store["stream"])
+        if self._streams and _META_FAILED.search(line) is not None:
+            return _about(_FAILED, next(iter(self._streams.values())))
         return None
+
+
+def _about(what: str, stream: str) -> Printed:
+    topic, partition = place_of(stream)
+    return Printed(what=what, topic=topic, partition=partition)
