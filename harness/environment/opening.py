@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
-from harness.ability import OF_DISKS
+from harness.ability import OF_DISKS, Ability
 from harness.cluster.cluster import Cluster
 from harness.environment.collector import Collector
 from harness.environment.machines import RealMachines
@@ -76,7 +76,7 @@ def open_machines(
         fabric = Fabric(host.bind_address, witness, target=target.name, wire=target.wire)
         made.callback(fabric.close)
         fabric.start()
-        ids, stores = spec.draw.ids, spec.scenario.stores
+        ids, stores = spec.draw.ids, _with_a_disk(spec, target)
         for name, number in ids.items():
             fabric.add_node(name, number)
         linked: dict[str, Mapping[str, Address]] = {}
@@ -173,3 +173,9 @@ def open_machines(
     )
     history.listeners.append(cluster.listen)
     return cluster
+
+
+def _with_a_disk(spec: RunSpec, target: Target) -> Collection[str]:
+    """Return the nodes whose disk matters: those with a replica, and all if the metadata are on them too."""
+    in_nodes = Ability.CONTROLLER in target.abilities and not target.services
+    return spec.draw.ids if in_nodes else spec.scenario.stores

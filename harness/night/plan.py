@@ -34,6 +34,8 @@ OF_TARGET: Final = "night.toml"
 TARGETS: Final = "targets"
 _WHAT: Final = "a plan of a night, as `fencepost nightly --print-plan` prints one"
 _MOST: Final = 1_000_000_000
+# A run is judged when it has ended, and a night that is killed loses it.
+CHAOS_S_MAX: Final = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class Play:
         workloads: names of WORKLOADS, or DRAWN.
         share: of the night's time, beside the shares of the other plays; its combinations divide it evenly.
         jobs: runs at a time on real processes.
+        chaos: how many seconds each run lives, on one cluster that becomes whole again and again; 0: each has a
+            schedule of its own, which ends.
     """
 
     hosts: tuple[str, ...]
@@ -55,6 +59,7 @@ class Play:
     share: float = 1.0
     narrow: bool = False
     jobs: int = 1
+    chaos: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +218,7 @@ def parse_plan(text: str, where: str) -> Plan:
 
 
 def _play(table: _Table) -> Play:
-    table.only("hosts", *PLAN_KEYS, TARGETS, "workloads", "nemeses", "share", "narrow", "jobs")
+    table.only("hosts", *PLAN_KEYS, TARGETS, "workloads", "nemeses", "share", "narrow", "jobs", "chaos")
     play = Play(
         hosts=table.names("hosts", ENVIRONMENTS, "host"),
         targets=_targets(table),
@@ -222,7 +227,10 @@ def _play(table: _Table) -> Play:
         share=table.share("share"),
         narrow=table.truth("narrow"),
         jobs=table.whole("jobs", 1, least=1, most=limits.OPTION_JOBS_MAX),
+        chaos=table.whole("chaos", 0, least=1, most=CHAOS_S_MAX),
     )
+    if play.chaos and (play.narrow or VIRTUAL_HOST in play.hosts):
+        table.refuse("chaos", f"expected a play without narrow, on hosts other than {VIRTUAL_HOST}")
     if play.narrow and play.workloads != (DRAWN,):
         table.refuse("workloads", "narrow schedules have no clients besides their steps; expected no workloads")
     return play

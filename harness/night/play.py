@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count as numbers
 from pathlib import Path
 from typing import Final
@@ -27,12 +27,14 @@ from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.result import RunResult
 from harness.run.store import Run, SuiteDir
+from harness.search.chaos_kinds import possible
 from harness.search.cores import jobs_for
 from harness.search.findings import VIOLATIONS_KEPT_MAX, keep_finding, keep_simulated
 from harness.search.real_runs import Job, RealRun, open_players, play_many
 from harness.search.search import search
 from harness.search.simulated import SearchEndedError, sim_player, simulate_seed
 from harness.suite.judged import judge_run
+from harness.suite.scenario_files import faults_on
 
 PLAYER: Final = "target"
 # Findings of one cause, of a unit in the simulator, that are kept whole; each can be played again from its seed.
@@ -172,6 +174,7 @@ class _RealUnit:
     places: dict[str, int] = field(default_factory=dict)
     found: bool = False
     kept: Counter[str] = field(default_factory=Counter)
+    kinds: tuple[str, ...] = ()
     began_s: float = field(init=False)
     # The journal moves `progress` on with every run.
     _before_s: float = field(init=False)
@@ -189,6 +192,9 @@ class _RealUnit:
             {PLAYER: runs}, ports=table.ports, folder=folder.path / SERVICES, note=ended.problems.append
         )
         with opened as players:
+            if runs.seconds is not None:  # a schedule of one cluster has the faults that the host can do
+                environment = players[PLAYER].environment
+                self.kinds, _ = possible(runs.nemeses, environment, faults_on(runs.target))
             jobs = table.jobs or unit.jobs
             ended.problems += filter(None, [play_many(self._jobs(), players, folder, jobs, self._receive)])
         ended.used_s = self._used_s()
@@ -203,7 +209,7 @@ class _RealUnit:
             if self._enough(place):
                 return
             runs, seed = self.unit.run(place)
-            spec = runs.spec(seed)
+            spec = (replace(runs, nemeses=self.kinds) if self.kinds else runs).spec(seed)
             self.places[spec.name] = place
             yield PLAYER, spec
 
@@ -233,7 +239,8 @@ class _RealUnit:
                 table.shelf.drop(ended.run.path)
         except OSError as error:
             table.tell("note", text=f"{ended.run.path}: not kept: {reason_of(error)}")
-        if finding and finding.is_violation and unit.role is Role.PLAY:
+        # What happens in a long run is another thing each time.
+        if finding and finding.is_violation and unit.role is Role.PLAY and not self.kinds:
             remember(unit, place, finding, table)
 
     def _finding(self, ended: RealRun) -> Finding:

@@ -231,10 +231,12 @@ def _lines(play: Play, power_tier: str | None) -> Iterator[tuple[str, RandomRuns
                     nemeses=play.nemeses,
                     workload="" if workload == DRAWN else workload,
                     narrow=play.narrow,
+                    seconds=float(play.chaos) if play.chaos else None,
                     power_tier=None if host == VIRTUAL_HOST else power_tier,
                 )
                 words = [host, runs.name, *([] if workload == DRAWN else [workload])]
                 words += ["narrow"] if play.narrow else []
+                words += [f"{play.chaos} s of chaos"] if play.chaos else []
                 words += [] if ALL in play.nemeses else [",".join(play.nemeses)]
                 yield " ".join(words), runs
 

@@ -7,25 +7,20 @@ The steps that were executed are kept as a schedule, which plays again on any ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
-from harness.cluster.fault import Fault
-from harness.model import UsageError
-from harness.random_schedule.chaos import LINK_MOVES, kinds_of
-from harness.random_schedule.profile import ALL
 from harness.report.chaos_page import LongRun, build_chaos_page
 from harness.report.table import render_table
-from harness.run.environment import Environment
 from harness.run.failure import reason_of
 from harness.run.folders import SERVICES
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run
+from harness.search.chaos_kinds import possible
 from harness.search.chaos_line import ChaosLine, Seen
 from harness.search.random_runs import RandomRuns
 from harness.suite.environments import closing, open_environment
@@ -100,29 +95,3 @@ def _write_page(runner: SuiteRunner, spec: RunSpec, result: RunResult, seen: See
         build_chaos_page(page, run.chaos)
     except OSError as error:
         runner.note(f"{run.chaos}: not written: {reason_of(error)}")
-
-
-def possible(
-    names: tuple[str, ...], environment: Environment, faults: Mapping[str, Fault]
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """
-    Return the kinds of moves that chosen nemeses mean and the host can do, and why it cannot do the others.
-
-    Raises:
-        UsageError: a fault was chosen by name, and the host cannot inject it; or nothing is left.
-    """
-    kinds = kinds_of(names, faults)
-    lacking = {name: reason for name in kinds if (reason := _why_not(faults.get(name), environment))}
-    if lacking and ALL not in names:
-        name, reason = next(iter(lacking.items()))
-        raise UsageError(f"fault {name}: {reason}")
-    left = tuple(name for name in kinds if name not in lacking)
-    if not set(left) - set(LINK_MOVES):
-        raise UsageError(
-            f"host {environment.name}: it can inject none of {', '.join(kinds)}; expected one at least"
-        )
-    return left, lacking
-
-
-def _why_not(fault: Fault | None, environment: Environment) -> str:
-    return next(filter(None, map(environment.lacks, fault.needs)), "") if fault is not None else ""
