@@ -25,7 +25,8 @@ def flip(cluster: Cluster, name: str, where: Where) -> str:
     flipped = cluster.host.flip(name, partition.place.topic, partition.place.partition, where)
     after = partition.log(name)
     problems = () if after is None else after.problems
-    seen = next((text for text in problems if text.startswith(flipped.file)), "")
+    # A reader names the file alone, or its path where files of several folders have one name.
+    seen = next((text for text in problems if text.startswith((flipped.file, flipped.path))), "")
     # A broker that has seen it by now may have cut its log there.
     if not seen and (after is None or after.log_end_offset >= end):
         raise PreconditionError(f"{flipped}: {_unchanged(name)}")
