@@ -193,6 +193,19 @@ def test_batch_that_fails_is_unknown_as_a_whole_and_another_partition_s_is_not(l
     assert {"p1.0": late, "p1.2": late, "p1.3": late, "p1.1": OK(base=3)} == found
 
 
+def test_no_value_of_a_partition_is_sent_after_one_that_was_not_acknowledged(log: Log) -> None:
+    """Each would wait as long again, of a batch of hundreds."""
+    log.answers = [TimeoutError("late"), 3]
+    late, unsent = "TimeoutError: late", "not sent: p1.0 was not acknowledged"
+    assert [
+        ("p1.0", OpType.INFO, late),
+        ("p1.1", OpType.OK, ""),
+        ("p1.2", OpType.FAIL, unsent),
+        ("p1.3", OpType.FAIL, unsent),
+    ] == [(value, outcome.type, outcome.error) for value, outcome in sent(Single, MIXED)]
+    assert ([[b"p1.0"], [b"p1.1"]], []) == ([values for _, _, values, _ in log.calls], log.answers)
+
+
 @pytest.mark.parametrize(("kind", "kept"), [(Batching, (1, -1)), (Single, (-1,))])
 def test_workload_keeps_the_acks_that_the_client_can_wait_for(kind: type[Single], kept: tuple[int, ...]) -> None:
     part = PlainClients(make_one=kind)

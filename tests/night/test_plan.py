@@ -40,6 +40,8 @@ def test_play_has_what_was_written_and_defaults_for_the_rest() -> None:
     [
         ("play = [", "p.toml: Invalid value (at end of document); expected a plan of a night"),
         ("", "p.toml: no [[play]]; expected at least one"),
+        (f"{PLAY}chaos = 60\n", "play 1, key chaos = 60: expected a play without narrow, on hosts other than sim"),
+        (f"{PLAY}chaos = 0\n", "play 1, key chaos = 0: expected a whole number from 1 to 3600"),
         (f"dsk_mb = 3\n{PLAY}", "p.toml: no key 'dsk_mb'; expected one of play, canary, disk_mb, seeds_a_minute"),
         (
             f"{PLAY}worklods = []\n",
@@ -147,3 +149,11 @@ def test_default_plan_has_what_a_target_of_ones_own_adds(tmp_path: Path) -> None
         with pytest.raises(UsageError, match=r"mine/night.toml: .*expected a plan of a night, .* in TOML"):
             read_plan()
     assert all("mine" not in text for text in default_text().split())
+
+
+def test_plan_of_chance_on_nats_has_both_settings_chaos_and_our_own_broker_beside_it() -> None:
+    plan = read_plan(Path("targets/nats/chaos.toml"))
+    played = {(one, each.chaos > 0) for each in plan.plays for one in each.targets}
+    versions = {("nats", "2.15.3"), ("nats", "2.15.3-always"), ("broker", "kip380")}
+    assert {(one, chaos) for one in versions for chaos in (False, True)} == played
+    assert {("all",)} == {each.nemeses for each in plan.plays}

@@ -75,3 +75,11 @@ def test_play_that_gets_twice_the_share_gets_twice_the_seeds() -> None:
     plan += '[[play]]\nhosts = ["sim"]\nprotocols = ["kip320"]\n'
     seeds = {unit.target: unit.seeds for unit in units(plan=plan, seconds=90.0)}
     assert {"broker:kip380": 60, "broker:kip320": 30} == seeds
+
+
+def test_play_of_chaos_has_long_runs_and_a_line_of_its_own() -> None:
+    plan = '[[play]]\nhosts = ["local"]\nprotocols = ["kip380"]\nworkloads = ["append"]\n'
+    for extra, line, seconds in (("", " append", None), ("chaos = 90\n", " 90 s of chaos", 90.0)):
+        found = units(plan=plan + extra)
+        assert {seconds} == {unit.runs[0].seconds for unit in found}
+        assert all(unit.line.endswith(line) for unit in found)

@@ -14,7 +14,7 @@ from harness.model import OpType, UsageError, Verdict, events_of
 from harness.random_schedule.chaos import LINK_MOVES, WHOLE_WITHIN_S, draw_chaos, kinds_of
 from harness.random_schedule.timing import REAL, VIRTUAL, Timing
 from harness.scenario.file import Scenario, parse
-from harness.scenario.steps import Inject, Pass, Produce, Settle
+from harness.scenario.steps import Act, Delay, Hold, Inject, Pass, Produce, Settle
 from harness.scenario.text import text_of
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import play_in_memory, sim_player
@@ -175,3 +175,30 @@ def test_system_without_a_controller_and_with_one_partition_has_neither_in_its_c
     assert "nodes    A B C replicas\n" in text
     assert not any(each in text for each in (" controller", "D"))
     assert replace(scenario, sources=("chance",)) == parse(scenario.name, text, "a file", NEMESES)
+
+
+def of_its_own(seed: int, election_s: float, own: tuple[str, ...], seconds: float = 400.0) -> list[Act]:
+    kinds = kinds_of(("all",), NEMESES)
+    drawn = draw_chaos(
+        seed, NEMESES, kinds, seconds, timing=REAL, clients=NO_CLIENTS, election_s=election_s, own=own
+    )
+    return [step.act for step in drawn.steps]
+
+
+def test_quorum_s_own_messages_take_the_place_of_words_that_mean_none() -> None:
+    acts = of_its_own(3, 0.0, ("Vote", "MetaVote"))
+    held = [act for act in acts if isinstance(act, Hold | Delay)]
+    assert {"fetch", "Vote", "MetaVote"} == {act.api for act in held}
+    # Nothing else is another.
+    kept = [act for act in of_its_own(3, 0.0, ()) if not isinstance(act, Hold | Delay)]
+    assert kept == [act for act in acts if not isinstance(act, Hold | Delay)]
+
+
+def test_some_waits_are_as_long_as_an_election_of_a_system_that_says_how_long_it_takes() -> None:
+    waits_s = [float(act.ms) / 1000 * REAL.tempo for act in of_its_own(3, 20.0, ()) if isinstance(act, Pass)]
+    long = [wait for wait in waits_s if wait > 2.5]
+    assert 0.1 * len(waits_s) < len(long) < 0.35 * len(waits_s)
+    assert all(5.0 <= wait <= 12.0 for wait in long)
+    assert not any(
+        float(act.ms) / 1000 * REAL.tempo > 2.5 for act in of_its_own(3, 0.0, ()) if isinstance(act, Pass)
+    )

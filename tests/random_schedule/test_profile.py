@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -19,11 +20,14 @@ from harness.random_schedule.profile import (
     REAL,
     WEIGHTS,
     Profile,
+    of_quorum,
     profile_of,
 )
 from harness.random_schedule.width import NARROW, is_wide
 from harness.scenario.file import Step
+from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Pass, Produce
 from harness.scenario.text import text_of
+from harness.workload.plan import ACKS_ALL
 from tests.faults import NEMESES as FAULTS
 
 # Steps of every schedule: those that heal, what clients do, and passing time.
@@ -100,3 +104,37 @@ def test_nemesis_that_is_none_is_wrong_use() -> None:
 def test_patterns_of_profiles_exist() -> None:
     assert set(REAL.patterns) == set(PATTERNS)
     assert set(DEFAULT.patterns) < set(PATTERNS)
+
+
+def acts_of_a_quorum(**others: Any) -> list[Act]:
+    profile = replace(of_quorum(REAL, ("Vote", "MetaVote")), **others)
+    return [step.act for seed in range(200) for step in draw_schedule(seed, FAULTS, profile).steps]
+
+
+def test_quorum_has_its_own_messages_held_in_place_of_commands_and_questions() -> None:
+    """No member is told who leads, and none asks where an epoch ends."""
+    held = [
+        act for act in acts_of_a_quorum(pattern_first=0.0, patterns=("fork",)) if isinstance(act, Hold | Delay)
+    ]
+    assert {"fetch", "Vote", "MetaVote"} == {act.api for act in held}
+    assert {("Vote", "requests"), ("Vote", "answers")} <= {(act.api, act.direction) for act in held}
+
+
+def test_quorum_has_no_move_that_is_about_memberships_or_numbered_requests() -> None:
+    acts = acts_of_a_quorum(pattern_first=0.0, patterns=("relapse",))
+    assert not any(isinstance(act, Double) for act in acts)
+    assert not {"zombie", "return", "expire"} & {act.fault for act in acts if isinstance(act, Inject)}
+
+
+def test_quorum_has_passes_as_long_as_an_election_by_a_timeout() -> None:
+    assert any(isinstance(act, Pass) and act.ms > 2000 for act in acts_of_a_quorum())
+    assert not any(
+        isinstance(step.act, Pass) and step.act.ms > 2000
+        for seed in range(200)
+        for step in draw_schedule(seed, FAULTS, REAL).steps
+    )
+
+
+def test_patterns_of_a_system_that_waits_for_all_acks_have_no_other_records() -> None:
+    produced = [act for act in acts_of_a_quorum(acks_all=1.0) if isinstance(act, Produce)]
+    assert {ACKS_ALL} == {act.acks for act in produced}

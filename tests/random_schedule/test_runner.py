@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
@@ -14,10 +14,10 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.partition import Partition
 from harness.events import Produce
 from harness.history.memory import MemoryHistory
-from harness.model import Op, OpType, Source, UsageError
+from harness.model import Op, OpType, PreconditionError, Source, UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.runner import RandomPlay, Waiting, with_slack
-from harness.random_schedule.timing import VIRTUAL, Timing
+from harness.random_schedule.timing import REAL, VIRTUAL, Timing
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.runner import Play
@@ -103,6 +103,17 @@ def test_step_that_comes_to_nothing_is_told_and_the_schedule_goes_on() -> None:
     assert OpType.OK is healed(ops).type
 
 
+def test_step_of_which_nobody_can_tell_whether_it_applies_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*_: object) -> tuple[str, ...]:
+        raise PreconditionError("who is wanted: nobody answers")
+
+    monkeypatch.setattr("targets.simulator.broker.view.SimZooKeeperView.wanted", nobody)
+    ops = played("elect B", "pass 1ms", timing=Timing(alike=True, moved_s_max=1.0))
+    assert (OpType.INFO, "elect B", "who is wanted: nobody answers") in steps_of(ops)
+    assert (OpType.OK, "pass 1ms", "") in steps_of(ops)
+    assert OpType.OK is healed(ops).type
+
+
 def test_step_that_nobody_knows_is_wrong_use() -> None:
     with pytest.raises(UsageError, match=r"T.txt:7: 'dance A': 'dance'; expected one of"):
         played("dance A")
@@ -166,6 +177,21 @@ def test_pass_ends_with_the_outcome_of_records_that_wait_for_it() -> None:
     begun, ended = (op for op in ops if op.value.get("text") == "pass 900ms")
     assert ended.time_ns - begun.time_ns < 500_000_000
     assert {OpType.OK} == {op.type for op in ops[begun.index : ended.index] if op.f == "produce"}
+
+
+def test_pass_that_waited_in_vain_is_followed_by_short_ones_until_a_fault_or_a_link_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a majority down each pass would be as long as an election."""
+    monkeypatch.setattr(Waiting, "over", lambda _: False)
+    steps = (*["pass 20ms"] * 3, "kill B", "pass 20ms", "pass 20ms", "hold requests fetch B -> *", "pass 20ms")
+
+    def are_long(timing: Timing) -> list[bool]:
+        ops = [op for op in played(*steps, timing=timing) if op.value.get("text") == "pass 20ms"]
+        return [ended.time_ns - begun.time_ns > 200_000_000 for begun, ended in pairs(ops)]
+
+    assert [True, False, False, True, False, True] == are_long(Timing(settled_s_max=0.3).for_elections(1.0))
+    assert [True] * 6 == are_long(Timing(settled_s_max=0.3))
 
 
 def test_pass_without_epochs_lasts_until_followers_know_the_last_high_watermark() -> None:
@@ -311,3 +337,17 @@ def test_slack_gives_the_cluster_more_time_for_what_has_limits() -> None:
     assert 480 == with_slack(lagging, 8.0).settings.replica_lag_ms_max
     churned = parse("T", HEAD + "churner n1 temp A B within_ms=30\n\npass 1ms", "T.txt", NEMESES)
     assert [240] == [churner.within_ms for churner in with_slack(churned, 8.0).clients.churners]
+
+
+def pairs(ops: Sequence[Op]) -> Iterator[tuple[Op, Op]]:
+    """Yield the invocation and the outcome of each step."""
+    yield from zip(ops[::2], ops[1::2], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("election_s", "expected"), [(0.0, (0.7, True)), (1.0, (0.7, True)), (20.0, (10.0, False))]
+)
+def test_pass_is_extended_by_as_long_as_a_system_elects(election_s: float, expected: tuple[float, bool]) -> None:
+    found = REAL.for_elections(election_s)
+    assert expected == (found.settled_s_max, found.hopes)
+    assert VIRTUAL == VIRTUAL.for_elections(election_s)

@@ -100,7 +100,7 @@ class FakeCluster(Cluster):
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
-        self._exited, self._named, self._announced = set(), None, Announced()
+        self._exited, self._failed, self._named, self._announced = set(), set(), None, Announced()
         self.ends = {"A": 2, "B": 2}
         self.state = PartitionTruth(leader="B", epoch=0, in_sync=("B", "A"), version=0)
         self.sessions = {"A": 8, "B": 9, "C": 10}

@@ -84,7 +84,15 @@ class Cluster:
                 return None
             return PartitionTruth(leader=self.leaders[topic, partition], epoch=1, in_sync=("A", "B", "C"))
 
-        return SimpleNamespace(truth=truth, controller=lambda: self.controller)
+        def assignment(topic: str) -> Mapping[int, tuple[str, ...]]:
+            return {number: ("A", "B", "C") for name, number in self.leaders if name == topic}
+
+        return SimpleNamespace(
+            truth=truth,
+            controller=lambda: self.controller,
+            office=lambda: (self.controller, sum(subject == META_STEPDOWN for _, subject, *_ in self.asked)),
+            assignment=assignment,
+        )
 
 
 def run_of(nodes: Mapping[str, Address]) -> TargetRun:
@@ -224,6 +232,26 @@ def test_deposed_meta_leader_steps_down_for_anybody() -> None:
         assert "A stepped down" == room.operator.depose()
         assert "the meta leader stepped down" == room.operator.depose()
     assert [(META_STEPDOWN, {}, "sys")] * 2 == [tuple(each[1:]) for each in room.cluster.asked]
+
+
+def test_deposed_office_is_seen_gone_before_the_request_returns() -> None:
+    offices = iter(["of A", "of A", "of A", "of B"])
+    with Room(Cluster()) as room:
+        vars(room.operator)["_metadata"].office = lambda: next(offices)
+        room.operator.depose()
+    assert [] == list(offices)
+
+
+def test_stream_is_wanted_where_it_was_moved_to_last_else_where_it_is() -> None:
+    with Room(Cluster()) as room:
+        room.operator.create("log", [["A", "B", "C"], ["A", "B", "C"]])
+        assert [("A", "B", "C")] * 2 == [room.operator.wanted("log", number) for number in (0, 1)]
+        room.operator.move("log", 0, ["A", "B", "D"])
+        assert [("A", "B", "D"), ("A", "B", "C")] == [room.operator.wanted("log", number) for number in (0, 1)]
+        room.cluster.refuses = [{"config": {}}, NO_SPACE]
+        with pytest.raises(PreconditionError, match="no suitable peers"):
+            room.operator.move("log", 0, ["B", "C", "D"])
+        assert ("A", "B", "D") == room.operator.wanted("log", 0)
 
 
 # --- what goes wrong -------------------------------------------------------------------------------------------

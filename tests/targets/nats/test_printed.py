@@ -96,3 +96,18 @@ def test_target_reads_lines_and_each_target_remembers_its_own() -> None:
     assert Printed(what="skip", topic="log", partition=0) == one.printed(SKIP)
     assert None is other.printed(SKIP)
     assert None is TARGET.printed("any other line")
+
+
+STORE = f"{AT} JetStream stream '$G > log-0' critical write error: write /d/1.blk: no space left on device"
+RAFT = f"{AT} RAFT [NUmM6cRx - {GROUP}] Critical write error: write /d/1.blk: input/output error"
+META = f"{AT} RAFT [NUmM6cRx - _meta_] Critical write error: write /d/5.blk: no space left on device"
+
+
+@pytest.mark.parametrize("line", [STORE, RAFT, META])
+def test_server_whose_disk_failed_replicates_a_stream_no_more(line: str) -> None:
+    """The process goes on, and takes part in nothing until it is started again."""
+    assert Printed(what="failed", topic="log", partition=0) == after(MONITOR).read(line)
+
+
+def test_failed_metadata_of_a_server_without_streams_are_said_of_none() -> None:
+    assert None is Lines().read(META)
