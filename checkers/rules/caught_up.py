@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from checkers.definition import Definition
@@ -27,6 +27,7 @@ from harness.events import (
 )
 from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 
+_UNKNOWN: Final = "no reason is known"
 # Events that a replica emits only when it makes progress again.
 _PROGRESS: Final = (Append, Truncate, HighWatermark, Leader, Started)
 
@@ -71,15 +72,34 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
         text = f"{op.process} waits for an epoch newer than {awaiting.epoch}, and none comes"
         return [_stuck(ops, (), text, [op.index, unhealed.index])]
     found: list[Anomaly] = []
+    said = _said(ops, lack)
     if leader is not None and leader.node is None:
-        found.append(_stuck(ops, (), f"epoch {leader.epoch} has no leader after healing", [leader.index]))
-    found += _replicas(ops, leader, waited=lack.waited is not False)
+        text = f"epoch {leader.epoch} has no leader after healing"
+        found.append(_stuck(ops, (), f"{text}{_all(said)}", [leader.index]))
+    found += _replicas(ops, leader, said, waited=lack.waited is not False)
     if unhealed is not None and not found and not lack.unhealed:
         found += _outside(ops, unhealed, lack)
     # A fault that the harness could not heal says nothing about the cluster; `unchecked` reports it.
     if unhealed is not None and not found and not lack.unhealed:
-        found.append(_stuck(ops, (), f"the runner could not heal: {lack.missing}", [unhealed.index]))
+        text = f"the runner could not heal: {lack.missing}{_all(said)}"
+        found.append(_stuck(ops, (), text, [unhealed.index]))
     return found
+
+
+def _said(ops: Sequence[Op], lack: Healed) -> dict[str, str]:
+    """Return what each node says of its part in the partition, which the runner could not make whole."""
+    topic, partition = key_of(ops)
+    found: dict[str, str] = {}
+    for each in lack.said or ():
+        place, _, rest = each.partition(" ")
+        if place == f"{topic}-{partition}":
+            node, _, word = rest.partition(" ")
+            found[node] = word
+    return found
+
+
+def _all(said: Mapping[str, str]) -> str:
+    return "".join(f"; {node} {word}" for node, word in said.items())
 
 
 def _waiting(ops: Sequence[Op], leader: Leadership | None) -> tuple[Op, Awaiting] | None:
@@ -95,11 +115,13 @@ def _waiting(ops: Sequence[Op], leader: Leadership | None) -> tuple[Op, Awaiting
     return last
 
 
-def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> list[Anomaly]:
+def _replicas(
+    ops: Sequence[Op], leader: Leadership | None, words: Mapping[str, str], *, waited: bool
+) -> list[Anomaly]:
     logs = final_logs(ops)
     leading = logs.get(leader.node or "") if leader else None
-    words = select(ops, Source.BROKER, "stuck", "printed")
-    said = {op.process: (op, why) for op in words if (why := _stuck_word(op)) is not None}
+    lines = select(ops, Source.BROKER, "stuck", "printed")
+    said = {op.process: (op, why) for op in lines if (why := _stuck_word(op)) is not None}
     found: list[Anomaly] = []
     for node in sorted(logs.keys() | said.keys()):
         log = logs.get(node)
@@ -107,6 +129,8 @@ def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> 
         word = said.get(node)
         if behind or (word is not None and not _moved_on(ops, word[0])):
             reason, proof = _reason(ops, node, word)
+            if reason == _UNKNOWN and node in words:
+                reason = f"it {words[node]}"
             where = _where(log, leading) if behind else "said that it is stuck"
             proof += [each.index for each in (log, leading) if each is not None]
             found.append(_stuck(ops, (node,), f"{node} {where}: {reason}", proof))
@@ -169,7 +193,7 @@ def _reason(ops: Sequence[Op], node: str, word: tuple[Op, str] | None) -> tuple[
     paused = [each for each in pauses(ops) if each.op.type is OpType.OK and node in each.nodes]
     if paused and paused[-1].pauses:
         return f"paused since {at(paused[-1].op)}", [paused[-1].op.index]
-    return "no reason is known", []
+    return _UNKNOWN, []
 
 
 def _stuck(ops: Sequence[Op], nodes: tuple[str, ...], text: str, proof: Sequence[int]) -> Anomaly:

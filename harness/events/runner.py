@@ -165,6 +165,10 @@ class Healed(Event):
     outside: tuple[str, ...] | None = field(
         default=None, metadata=key("on fail: partition and node of each replica that runs and is not in the ISR")
     )
+    said: tuple[str, ...] | None = field(
+        default=None,
+        metadata=key("on fail: partition and node, and what the node says of its part in the partition"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,6 +160,10 @@ class Shown(Metadata):
         office = self._now().office
         return None if office is None else office.node
 
+    def said(self, topic: str, partition: int) -> Mapping[str, str]:
+        """Return what nodes said of their part in a partition when they were seen last."""
+        return self._look.said.get((topic, partition), {})
+
     def office(self) -> Office | None:
         """Return the controller's office, None while nobody holds it."""
         return self._now().office
@@ -220,6 +224,9 @@ def _wrong(look: Look, ids: Mapping[str, int], names: set[str | None]) -> Iterat
     for (topic, partition), nodes in look.assigned.items():
         if not isinstance(nodes, tuple) or not {*nodes} <= names:
             yield f"replicas of {topic}-{partition}: {text_of(nodes)}"
+    for (topic, partition), words in look.said.items():
+        if not {*words} <= {*ids} or not all(isinstance(each, str) for each in words.values()):
+            yield f"what is said of {topic}-{partition}: {text_of(words)}"
     office = look.office
     if office is not None and (office.node not in names or _low(office.member, 0) or _low(office.incarnation, 0)):
         yield f"office: {text_of(office)}"

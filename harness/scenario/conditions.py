@@ -213,6 +213,15 @@ class Conditions:
             return ()
         return tuple(f"{each.place} {name}" for each in self._cluster.partitions for name in each.outside())
 
+    def said(self) -> tuple[str, ...]:
+        """Return partition and node, and what the node says of its part in it; () for nodes that say nothing."""
+        metadata = self._cluster.metadata
+        return tuple(
+            f"{each.place} {name} {words}"
+            for each in self._cluster.partitions
+            for name, words in sorted(metadata.said(*each.place).items())
+        )
+
     def lacking(self) -> str:
         """Return what is missing for the cluster to be whole and in sync: of its first partition that is not."""
         partitions = self._cluster.partitions

@@ -315,6 +315,7 @@ class Play:
                     waited=waited,
                     unhealed=tuple(self.fault_steps.unhealed()) or None,
                     outside=self.conditions.outside() or None,
+                    said=self.conditions.said() or None,
                 ),
             )
         else:

@@ -98,12 +98,15 @@ class Look:
         members: the incarnation of each node that is a member, a number above 0.
         office: None while there is no controller.
         assigned: the replicas of each partition; {} if the metadata do not show them.
+        said: what nodes say of their part in each partition, for who asks why it is not whole: node -> words that
+            follow its name, "waits for votes in term 7".
     """
 
     states: Mapping[Place, PartitionTruth] = field(default_factory=dict)
     members: Mapping[str, int] = field(default_factory=dict)
     office: Office | None = None
     assigned: Mapping[Place, tuple[str | None, ...]] = field(default_factory=dict)
+    said: Mapping[Place, Mapping[str, str]] = field(default_factory=dict)
 
 
 class Metadata(Protocol):
@@ -136,6 +139,11 @@ class Metadata(Protocol):
 
     def office(self) -> Office | None:
         """Return the controller's office, None while nobody holds it."""
+
+    def said(self, topic: str, partition: int) -> Mapping[str, str]:
+        """Return what nodes say of their part in a partition, {} for a system whose nodes say nothing."""
+        del topic, partition
+        return {}
 
     def close(self) -> None:
         """End what reads them; safe to call twice."""

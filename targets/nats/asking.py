@@ -39,6 +39,9 @@ class Group:
         state: LEADER, FOLLOWER, or another word for who is neither.
         leader: the id of the member that leads as this one knows; "" for none.
         members: the ids of all members, this one among them.
+        last: the index of the last entry of its Raft log.
+        committed: how far that is committed, as this one knows.
+        behind: of a leader, the ids of the members that have not all of it.
     """
 
     name: str
@@ -46,6 +49,9 @@ class Group:
     term: int
     leader: str
     members: tuple[str, ...]
+    last: int = 0
+    committed: int = 0
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,12 +182,17 @@ class _Asker:
 
 
 def _group(name: str, found: Mapping[str, Any]) -> Group:
+    state, last, peers = str(found["state"]), int(found.get("pindex") or 0), found.get("peers") or {}
+    behind = {peer for peer, said in peers.items() if int(said.get("last_replicated_index") or 0) < last}
     return Group(
         name=name,
-        state=str(found["state"]),
+        state=state,
         term=int(found["term"]),
         leader=str(found.get("leader") or ""),
-        members=tuple(sorted({str(found["id"]), *map(str, found.get("peers") or {})})),
+        members=tuple(sorted({str(found["id"]), *map(str, peers)})),
+        last=last,
+        committed=int(found.get("committed") or 0),
+        behind=tuple(sorted(map(str, behind))) if state == LEADER else (),
     )
 
 

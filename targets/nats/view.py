@@ -57,6 +57,7 @@ class Seen:
                 words.setdefault(name, []).append((peer, group))
         truths = {name: truth for name, said in words.items() if (truth := self._truth(name, said)) is not None}
         states = {place_of(streams[name]): truth for name, truth in truths.items() if name in streams}
+        said = {place_of(streams[name]): self._said(each) for name, each in words.items() if name in streams}
         meta = truths.get(META)
         return Look(
             states=states,
@@ -64,7 +65,23 @@ class Seen:
             if meta is None or not meta.leader
             else Office(node=meta.leader, member=0, incarnation=meta.epoch),
             assigned={place: truth.in_sync for place, truth in states.items()},
+            said=said,
         )
+
+    def _said(self, words: Sequence[tuple[str, Group]]) -> Mapping[str, str]:
+        """Return what each member says of itself, and whom or what it waits for."""
+        return {node: self._word(group) for peer, group in words if (node := self._nodes.get(peer)) is not None}
+
+    def _word(self, group: Group) -> str:
+        where = f"in term {group.term} up to index {group.last} of its Raft log, {group.committed} committed"
+        if group.state == LEADER:
+            behind = sorted(self._nodes.get(peer) or peer for peer in group.behind)
+            return f"leads {where}, and waits for {', '.join(behind) or 'nobody'}"
+        if group.state == FOLLOWER and group.leader:
+            leader = self._nodes.get(group.leader) or group.leader
+            return f"follows {leader} {where}, and waits for {leader}"
+        awaited = "a leader" if group.state == FOLLOWER else "votes"
+        return f"is a {group.state.lower()} {where}, and waits for {awaited}"
 
     def _truth(self, name: str, said: Sequence[tuple[str, Group]]) -> PartitionTruth | None:
         """Return a group's state, by what its members say of it; None before it has its first leader."""

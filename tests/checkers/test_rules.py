@@ -202,6 +202,29 @@ def test_caught_up_names_who_has_all_and_never_returned_to_the_isr() -> None:
     assert "B is not in the ISR after healing: B in the ISR, which is A." == found.sentence
 
 
+SAID = ["t-0 A leads, and waits for B", "t-0 B follows A, and waits for A", "t-1 C waits for votes"]
+
+
+def unhealed(story: Story, missing: str = "an acknowledgement") -> Story:
+    return story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", missing=missing, waited=True, said=SAID)
+
+
+def test_caught_up_says_whom_a_replica_waits_for_by_its_own_word() -> None:
+    (found,) = caught_up(unhealed(_logs([(0, M1)], [])).ops)
+    assert (
+        "B ends at 0, below 1, where the log of its leader A ends: it follows A, and waits for A."
+        == found.sentence
+    )
+
+
+def test_caught_up_says_what_all_wait_for_where_nobody_leads_or_acknowledges() -> None:
+    all_wait = "; A leads, and waits for B; B follows A, and waits for A."
+    (found,) = caught_up(unhealed(_logs([(0, M1)], [(0, M1)])).ops)
+    assert f"The runner could not heal: an acknowledgement{all_wait}" == found.sentence
+    (found,) = caught_up(unhealed(_logs([(0, M1)], [(0, M1)]).elected(None, 3)).ops)
+    assert f"Epoch 3 has no leader after healing{all_wait}" == found.sentence
+
+
 @pytest.mark.parametrize(("waited", "nodes"), [(True, ("B",)), (False, ())])
 def test_caught_up_takes_no_short_log_for_stuck_when_the_runner_gave_up_waiting(
     waited: bool, nodes: tuple[str, ...]

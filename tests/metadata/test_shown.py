@@ -202,6 +202,8 @@ NONSENSE = {
         Look(office=Office(node="Z", member=1, incarnation=1)),
         r"office: Office\(node='Z'",
     ),
+    "the word of a stranger": (Look(said={PLACE: {"Z": "waits"}}), r"what is said of log-0: .*'Z'"),
+    "a word that is none": (Look(said={PLACE: {"A": 7}}), r"what is said of log-0: .*7"),  # type: ignore[dict-item]
     "states that are none": (Look(states=7), r"Look\(.*states=7.*; expected a Look"),  # type: ignore[arg-type]
     "a text without end": (Look(states={PLACE: replace(LED, leader="Z" * 10**6)}), r".*…; expected nodes of"),
 }

@@ -104,6 +104,7 @@ class FakeCluster(Cluster):
         self.ends = {"A": 2, "B": 2}
         self.state = PartitionTruth(leader="B", epoch=0, in_sync=("B", "A"), version=0)
         self.sessions = {"A": 8, "B": 9, "C": 10}
+        self.said: dict[str, str] = {}
         self.calls: list[tuple[Any, ...]] = []
         self.operator = Operator()
         self.metadata = SimpleNamespace(  # type: ignore[assignment]
@@ -112,6 +113,7 @@ class FakeCluster(Cluster):
             office=lambda: Office(node="C", member=self.sessions.get("C", 0), incarnation=1),
             incarnation=lambda name: self.sessions.get(name, 0),
             watch=lambda *_: None,
+            said=lambda *_: self.said,
         )
         self.time = RealTime()
         self.target = SimpleNamespace(  # type: ignore[assignment]

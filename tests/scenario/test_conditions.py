@@ -246,6 +246,12 @@ def test_cluster_is_whole_when_its_leader_leads_and_all_have_caught_up(room: Roo
     assert room.conditions.whole()
 
 
+def test_what_nodes_say_of_their_part_is_told_with_the_partition(room: Room) -> None:
+    assert () == room.conditions.said()
+    room.cluster.said = {"B": "leads, and waits for A", "A": "waits for votes"}
+    assert ("log-0 A waits for votes", "log-0 B leads, and waits for A") == room.conditions.said()
+
+
 def test_replica_that_is_missing_in_the_isr_is_named_unless_it_is_stuck(room: Room) -> None:
     room.truth(in_sync=("B",))
     assert room.conditions.whole()

@@ -55,6 +55,9 @@ class Node:
         self.name, self.words, self.replicas = name, words, replicas
         self.streams = {GROUP: "log-0"} if streams is None else streams
         self.asked: list[str] = []
+        # What else it says of a group, and how far each of its peers is, as it knows.
+        self.more: dict[str, object] = {}
+        self.replicated: dict[str, int] = {}
 
     def __call__(self, talk: Talk, asked: Asked) -> None:
         assert "sys" == talk.hello["user"]
@@ -76,7 +79,11 @@ class Node:
             "state": state,
             "term": term,
             "leader": peer_of(leader) if leader else "",
-            "peers": {peer_of(other): {"name": other} for other in NAMES if other != self.name},
+            "peers": {
+                peer_of(other): {"name": other, "last_replicated_index": self.replicated.get(other, 0)}
+                for other in {*NAMES, *self.replicated} - {self.name}
+            },
+            **self.more,
         }
         if asked.body.get("account") != "$G":
             return {"$SYS": {META: found}}

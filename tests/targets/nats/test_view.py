@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -14,10 +15,10 @@ from harness.events import ControllerNamed, Event, MetadataState
 from harness.launch import Address
 from harness.model import PreconditionError, TargetError
 from harness.target.metadata import Look, Office, PartitionTruth, TargetRun
-from targets.nats.asking import FOLLOWER, LEADER, META, Told
+from targets.nats.asking import FOLLOWER, LEADER, META, Group, Told
 from targets.nats.streams import peer_of
 from targets.nats.view import NatsView, Seen
-from tests.targets.nats.groups import GROUP, NAMES, OTHER, Node, Words, both, leads, nodes, told
+from tests.targets.nats.groups import GROUP, NAMES, OTHER, Node, Words, both, group, leads, nodes, told
 from tests.targets.nats.server import Asked, Serve, Talk, answers, hangs_up, server, servers
 
 CANDIDATE = "CANDIDATE"
@@ -234,3 +235,30 @@ def test_nonsense_of_a_server_is_an_observation_lost_and_later_asks_are_refused(
         with pytest.raises(PreconditionError, match=says):
             view.truth("log", 0)
     assert [True] == [isinstance(each, TargetError) and says in str(each) for each in lost]
+
+
+# --- what is said where a partition is not whole ------------------------------------------------------------------
+def said(*groups: tuple[str, Group]) -> Mapping[str, str]:
+    looks = [{name: Told(groups={GROUP: each}, streams={GROUP: "log-0"})} for name, each in groups]
+    return Seen(NAMES).look(both(*looks)).said[AT]
+
+
+def test_each_member_says_whom_it_waits_for() -> None:
+    leader = replace(group(GROUP, LEADER, 9, "A"), last=12, committed=6, behind=(peer_of("B"), peer_of("C")))
+    follower = replace(group(GROUP, FOLLOWER, 9, "A"), last=4, committed=4)
+    assert {
+        "A": "leads in term 9 up to index 12 of its Raft log, 6 committed, and waits for B, C",
+        "B": "follows A in term 9 up to index 4 of its Raft log, 4 committed, and waits for A",
+    } == said(("A", leader), ("B", follower))
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (LEADER, "leads in term 3 up to index 0 of its Raft log, 0 committed, and waits for nobody"),
+        (FOLLOWER, "is a follower in term 3 up to index 0 of its Raft log, 0 committed, and waits for a leader"),
+        (CANDIDATE, "is a candidate in term 3 up to index 0 of its Raft log, 0 committed, and waits for votes"),
+    ],
+)
+def test_member_without_a_leader_waits_for_one_or_for_votes(state: str, says: str) -> None:
+    assert {"C": says} == said(("C", group(GROUP, state, 3, "")))
