@@ -17,13 +17,14 @@ from harness import limits
 from harness.ability import OF_TARGETS, Ability
 from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
+from harness.cluster.given_up import GivenUp
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Services, Time
 from harness.cluster.last_words import explained
 from harness.cluster.names import OWN, protocol_of
 from harness.cluster.partition import NOTED, Partition
 from harness.effect import DOWN, UNREACHED, Effect
-from harness.events import Event, Installed, Printed
+from harness.events import Event, Installed
 from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logs.replica import ReplicaLog
@@ -93,8 +94,7 @@ class Cluster:
     churned: ChurnedTopics = field(init=False)
     watched: tuple[Partition, ...] = field(init=False)
     _named: Partition | None = field(init=False, default=None)
-    _exited: set[str] = field(default_factory=set)
-    _failed: set[str] = field(default_factory=set)
+    given_up: GivenUp = field(default_factory=GivenUp)
     _announced: Announced = field(init=False, default_factory=Announced)
 
     def __post_init__(self) -> None:
@@ -122,7 +122,7 @@ class Cluster:
             metadata=self.metadata,
             operator=self.operator,
             addresses=self.addresses,
-            exited=self._exited,
+            exited=self.given_up.exited,
         )
 
     @property
@@ -201,8 +201,7 @@ class Cluster:
             self.operator.expire(name)
         for partition in self.watched:
             partition.starts(name)
-        self._exited.discard(name)
-        self._failed.discard(name)
+        self.given_up.starts(name)
         self.host.boot(name)
         if shown:
             self._await_alive(name, lambda: self.metadata.incarnation(name) not in (0, old), "registered anew")
@@ -338,14 +337,6 @@ class Cluster:
         """Return True if a node reported that it cannot go on following."""
         return self.main.is_stuck(name)
 
-    def has_exited(self, name: str) -> bool:
-        """Return True if a node printed that it exits, and was not started since."""
-        return name in self._exited
-
-    def has_failed(self, name: str) -> bool:
-        """Return True if a node printed that it serves a partition no more until it is started again."""
-        return name in self._failed
-
     def is_told(self) -> bool:
         """Return True if no node has done more than it has reported, as far as it reports."""
         return not self._announced.awaited() and all(each.is_told() for each in self.partitions)
@@ -355,11 +346,7 @@ class Cluster:
         self._announced.listen(op)
         if (op.source, op.f) not in _HEARD:  # decoding every op would be slow
             return
-        if isinstance(op.event, Printed) and op.event.what == "exiting":
-            self._exited.add(op.process)
-            return
-        if isinstance(op.event, Printed) and op.event.what == "failed":
-            self._failed.add(op.process)
+        if self.given_up.note(op.process, op.event):
             return
         place = op.place
         for each in self.watched:

@@ -24,7 +24,7 @@ def fail(cluster: Cluster, name: str, error: DiskError) -> str:
     """
 
     def serves_no_more() -> bool:
-        return not cluster.host.alive(name) or cluster.has_failed(name)
+        return not cluster.host.alive(name) or name in cluster.given_up.failed
 
     def how(name: str) -> str:
         patience_s = cluster.host.disk_error_s

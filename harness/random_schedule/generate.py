@@ -185,8 +185,7 @@ class _Drawing:
             keys=keys,
             heal_within_s=profile.heal_within_s,
         )
-        groups = [count.name for count in self._records]
-        settings, clients = with_tombstones(self._seed, settings, clients, groups)
+        settings, clients = with_tombstones(self._seed, settings, clients, [each.name for each in self._records])
         first = first_step_line(len(width.further), clients)
         return Scenario(
             name=seed_name(self._seed),
@@ -261,8 +260,7 @@ class _Drawing:
         return self._produce_with(acks, self._chance.choice((1, 1, 1, 2, 3)))
 
     def _produce_with(self, acks: int, count: int) -> bool:
-        if self._profile.acks_all == 1.0:  # there are no others, in patterns neither
-            acks = ALL
+        acks = ALL if self._profile.acks_all == 1.0 else acks  # patterns have others
         name = f"m{len(self._records) + 1}"
         self._records.append(_count(name, count))
         singly = self._chance.random() < 0.15

@@ -220,7 +220,7 @@ class RandomPlay(Play):
         """Return which node ended by itself and what it said, "" for none."""
         cluster = self.cluster
         for name in cluster.ids:
-            if not cluster.host.alive(name) or cluster.has_exited(name):
+            if not cluster.host.alive(name) or name in cluster.given_up.exited:
                 return f"{name} ended by itself; {cluster.last_words(name)}"
         return ""
 

@@ -368,7 +368,7 @@ class Play:
     def _note_exit(self, name: str) -> None:
         """Record that a node ended by itself, which no scenario allows; do nothing if it runs."""
         cluster = self.cluster
-        if cluster.host.alive(name) and not cluster.has_exited(name):
+        if cluster.host.alive(name) and name not in cluster.given_up.exited:
             return
         error = f"{name} ended by itself; {cluster.last_words(name)}"
         self._say(OpType.FAIL, Exited(node=name, error=error))

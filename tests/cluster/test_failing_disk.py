@@ -11,6 +11,7 @@ import pytest
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.cluster.failing_disk import fail
+from harness.cluster.given_up import GivenUp
 from harness.events import Printed
 from harness.model import OpType, PreconditionError
 from tests.scenario.fakes import FakeCluster
@@ -46,8 +47,9 @@ class Failing:
     def alive(self, _: str) -> bool:
         return not self.ends and "kill A" not in self.done
 
-    def has_failed(self, _: str) -> bool:
-        return self.says
+    @property
+    def given_up(self) -> GivenUp:
+        return GivenUp(failed={"A"} if self.says else set())
 
     def kill(self, name: str) -> str:
         self.done.append(f"kill {name}")
@@ -83,9 +85,11 @@ def test_node_that_says_nothing_and_goes_on_is_left_at_work() -> None:
     assert ["break A full", "mend A"] == room.done
 
 
-def test_node_has_failed_once_it_says_so_and_has_not_exited(cluster: FakeCluster) -> None:
+def test_node_has_failed_from_its_own_word_until_it_is_started_again(cluster: FakeCluster) -> None:
     whole = cast(Cluster, cluster)
     printed = Printed(topic="log", partition=0, what="failed", line="critical write error")
     op = cluster.record("B", OpType.INFO, printed)
     whole.listen(op)
-    assert (False, True, False) == (whole.has_failed("A"), whole.has_failed("B"), whole.has_exited("B"))
+    assert (set(), {"B"}) == (whole.given_up.exited, whole.given_up.failed)
+    whole.given_up.starts("B")
+    assert not whole.given_up.failed

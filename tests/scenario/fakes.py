@@ -10,6 +10,7 @@ from harness.ability import OF_TARGETS
 from harness.cluster.announced import Announced
 from harness.cluster.churned import ChurnedTopics
 from harness.cluster.cluster import Cluster
+from harness.cluster.given_up import GivenUp
 from harness.cluster.in_force import InForce
 from harness.cluster.partition import Partition
 from harness.environment.real_time import RealTime
@@ -70,7 +71,7 @@ class FakePartition(Partition):
             metadata=cluster.metadata,
             operator=cluster.operator,
             addresses=cluster.addresses,
-            exited=cluster._exited,
+            exited=cluster.given_up.exited,
         )
         self._leads_in["B"] = 0
         self._ends = cluster.ends
@@ -100,7 +101,7 @@ class FakeCluster(Cluster):
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
-        self._exited, self._failed, self._named, self._announced = set(), set(), None, Announced()
+        self.given_up, self._named, self._announced = GivenUp(), None, Announced()
         self.ends = {"A": 2, "B": 2}
         self.state = PartitionTruth(leader="B", epoch=0, in_sync=("B", "A"), version=0)
         self.sessions = {"A": 8, "B": 9, "C": 10}

@@ -36,7 +36,7 @@ def misses(_cluster: Cluster, name: str) -> str:
 
 
 def revives(cluster: Cluster, name: str) -> str:
-    cluster._exited.discard(name)
+    cluster.given_up.starts(name)
     cluster.gone.discard(name)  # type: ignore[attr-defined]
     return f"{name} is back"
 

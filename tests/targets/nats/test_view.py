@@ -237,7 +237,7 @@ def test_nonsense_of_a_server_is_an_observation_lost_and_later_asks_are_refused(
     assert [True] == [isinstance(each, TargetError) and says in str(each) for each in lost]
 
 
-# --- what is said where a partition is not whole ------------------------------------------------------------------
+# --- what is said where a partition is not whole ---------------------------------------------------------------
 def said(*groups: tuple[str, Group]) -> Mapping[str, str]:
     looks = [{name: Told(groups={GROUP: each}, streams={GROUP: "log-0"})} for name, each in groups]
     return Seen(NAMES).look(both(*looks)).said[AT]
