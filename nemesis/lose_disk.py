@@ -12,11 +12,24 @@ from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
+from harness.target.target import keeps_metadata
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Replace the disk; the probe is that the node has no log any more."""
-    return cluster.host.lose_disk(name)
+    seen = cluster.host.lose_disk(name)
+    cluster.emptied.add(name)
+    return seen
+
+
+def why_not(cluster: Cluster, name: str) -> str:
+    """Return that half of the disks would be lost, with the metadata that are on them; "" if less would."""
+    if not keeps_metadata(cluster.target):
+        return ""
+    lost = {*cluster.emptied, name}
+    if 2 * len(lost) < len(cluster.ids):
+        return ""
+    return f"{', '.join(sorted(lost))} would have lost their disks, of {len(cluster.ids)} that have the metadata"
 
 
 def probe(cluster: Cluster, name: str) -> str:
@@ -31,6 +44,7 @@ FAULT = Fault(
     inject=inject,
     heal=None,
     probe=probe,
+    why_not=why_not,
     effect=Effect.DISK_LOST,
     band=Band.MARK,
     weight=0.0,

@@ -131,6 +131,12 @@ def standing_of(ops: Sequence[Op], promised: Promised) -> Standing:
     )
 
 
+def befell(ops: Sequence[Op], promised: Promised, node: str) -> str:
+    """Return what happened to a node since a record was asked for, in words without its name."""
+    robbed = _robbed(ops, promised, node)
+    return _kept(ops, promised, node) if robbed is None else robbed.text
+
+
 # --- who is in the group -------------------------------------------------------------------------------------
 def _groups(ops: Sequence[Op], promised: Promised) -> list[tuple[tuple[str, ...], Op | None]]:
     """Return the group when the record was asked for, and each other one since, with the op that shows it."""

@@ -15,9 +15,10 @@ from itertools import combinations
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.quorum import is_quorum
+from checkers.facts.quorum import Promised, befell, is_quorum
 from checkers.facts.rot import flipped_at
-from checkers.facts.view import FinalLog, epochs_text, final_logs, key_of, offsets_text
+from checkers.facts.sent import sent_values
+from checkers.facts.view import FinalLog, at, epochs_text, final_logs, key_of, offsets_text
 from checkers.facts.window import is_forked
 from checkers.rules.exited import gone
 from harness.model import Anomaly, Kind, Op, ranges_of
@@ -77,7 +78,9 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
                     ranges=((first, end),),
                     nodes=(left.node, right.node),
                     epoch=shared,
-                    sentence=_sentence(left, right, first, end),
+                    sentence=_sentence(left, right, first, end)
+                    + (_steps(ops, left, right, first) if quorum else "")
+                    + ".",
                     proof=_proof((left, right), first, end),
                 )
             )
@@ -94,7 +97,22 @@ def _sentence(left: FinalLog, right: FinalLog, first: int, end: int) -> str:
         for log in (left, right)
     )
     start = "" if end == first + 1 else f" (at offset {first})"
-    return f"{left.node} and {right.node} differ at {offsets_text([(first, end)])}: {sides}{start}."
+    return f"{left.node} and {right.node} differ at {offsets_text([(first, end)])}: {sides}{start}"
+
+
+def _steps(ops: Sequence[Op], left: FinalLog, right: FinalLog, offset: int) -> str:
+    """Return, of each record that was acknowledged, what happened since to the node that has another there."""
+    found = ""
+    for log, other in ((left, right), (right, left)):
+        value = log.records[offset].value
+        sent = sent_values(ops).get(value)
+        ok = sent.acked.get(offset) if sent is not None else None
+        if sent is None or ok is None:
+            continue
+        asked = min((op.index for op in sent.invokes), default=ok.index)
+        step = befell(ops, Promised(offset=offset, asked=asked, told=ok.index), other.node)
+        found += f"; {value!r} was acknowledged at {at(ok)}, and {other.node} {step}"
+    return found
 
 
 def _proof(logs: Sequence[FinalLog], first: int, end: int) -> tuple[int, ...]:

@@ -63,6 +63,7 @@ class Cluster:
         before_down: node's name -> its incarnation and the version of the partition's state, just before a fault
             took it down.
         rotten: node's name -> how many flipped bytes a reader of its files has found.
+        emptied: the nodes whose disk was lost since the cluster was whole last.
         cancelled: set by `cancel`; every later wait and record raises RunCancelled.
     """
 
@@ -84,6 +85,7 @@ class Cluster:
     in_force: InForce = field(default_factory=InForce)
     before_down: dict[str, tuple[int, int]] = field(default_factory=dict)
     rotten: dict[str, int] = field(default_factory=dict)
+    emptied: set[str] = field(default_factory=set)
     cancelled: bool = False
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     churners: tuple[ChurnPlan, ...] = ()

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
-from harness.ability import OF_DISKS, Ability
+from harness.ability import OF_DISKS
 from harness.cluster.cluster import Cluster
 from harness.environment.collector import Collector
 from harness.environment.machines import RealMachines
@@ -32,7 +32,7 @@ from harness.model import OpType
 from harness.run.spec import RunSpec
 from harness.target.metadata import TargetRun
 from harness.target.services import OfRun, Others, Process, Service
-from harness.target.target import NodeSpec, Target
+from harness.target.target import NodeSpec, Target, keeps_metadata
 
 
 def open_machines(
@@ -177,5 +177,4 @@ def open_machines(
 
 def _with_a_disk(spec: RunSpec, target: Target) -> Collection[str]:
     """Return the nodes whose disk matters: those with a replica, and all if the metadata are on them too."""
-    in_nodes = Ability.CONTROLLER in target.abilities and not target.services
-    return spec.draw.ids if in_nodes else spec.scenario.stores
+    return spec.draw.ids if keeps_metadata(target) else spec.scenario.stores

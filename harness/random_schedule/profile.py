@@ -163,9 +163,9 @@ _QUORUM_PASS_MS: Final = ((0.4, 0.5, 5.0), (0.3, 8.0, 40.0), (0.15, 50.0, 110.0)
 
 
 def of_quorum(base: Profile, messages: Collection[str]) -> Profile:
-    """Return a profile for a quorum, whose wire has these messages that no general word fits."""
+    """Return a profile for a quorum of two or more, whose wire has these messages that no general word fits."""
     weights = {kind: weight for kind, weight in base.weights.items() if kind not in _NOT_OF_A_QUORUM}
-    return replace(base, weights=weights, pass_ms=_QUORUM_PASS_MS, own=tuple(sorted(messages)))
+    return replace(base, weights=weights, pass_ms=_QUORUM_PASS_MS, own=tuple(sorted(messages)), lone=0.0)
 
 
 def profile_of(

@@ -246,6 +246,7 @@ class RandomPlay(Play):
         except PreconditionError as error:
             self._unsettled = str(error)
             raise
+        self.cluster.emptied.clear()
 
     def _await_settled(self) -> None:
         """Wait until the cluster is whole while clients go on; raise as soon as a node has ended by itself."""

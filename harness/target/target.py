@@ -81,6 +81,11 @@ def traits_under(target: Target, protocol: str, changes: Sequence[str]) -> Trait
     )
 
 
+def keeps_metadata(target: Target) -> bool:
+    """Return True if the nodes of a target keep its metadata themselves, with a controller among them."""
+    return Ability.CONTROLLER in target.abilities and not target.services
+
+
 class Target(Protocol):
     """
     A system under test; harness/target/found.py finds it.

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+from harness.ability import Ability
 from harness.model import Kind, Verdict
+from nemesis.lose_disk import why_not
 from tests.nemesis.simulated import played, refused, seen
 
 ONLY_COPY = (
@@ -33,3 +38,17 @@ def test_same_loss_without_a_lost_disk_is_none() -> None:
 def test_node_that_runs_keeps_its_disk() -> None:
     _, ops = played("lose-disk", "produce m1 acks=all\nlose-disk B\n")
     assert "it runs; expected a node that is down" in refused(ops, "lose-disk")
+
+
+def test_systems_that_keep_the_metadata_on_their_disks_do_not_lose_half_of_them() -> None:
+    """Nothing would be left that could say what the cluster had."""
+
+    def why(*emptied: str, services: tuple[str, ...] = (), nodes: str = "ABCD") -> str:
+        target = SimpleNamespace(abilities={Ability.CONTROLLER}, services=services)
+        cluster = SimpleNamespace(target=target, ids=dict.fromkeys(nodes, 0), emptied={*emptied})
+        return why_not(cast(Any, cluster), "A")
+
+    assert ["", "", ""] == [why(), why("A"), why(nodes="ABC")]
+    assert "A, B would have lost their disks, of 4 that have the metadata" == why("B")
+    assert "A, C would have lost their disks, of 3 that have the metadata" == why("C", nodes="ABC")
+    assert "" == why("B", "C", "D", services=("zookeeper",))

@@ -138,3 +138,8 @@ def test_quorum_has_passes_as_long_as_an_election_by_a_timeout() -> None:
 def test_patterns_of_a_system_that_waits_for_all_acks_have_no_other_records() -> None:
     produced = [act for act in acts_of_a_quorum(acks_all=1.0) if isinstance(act, Produce)]
     assert {ACKS_ALL} == {act.acks for act in produced}
+
+
+def test_quorum_has_two_members_at_least() -> None:
+    profile = of_quorum(replace(REAL, lone=1.0), ("Vote",))
+    assert {2, 3} == {len(draw_schedule(seed, FAULTS, profile).replicas) for seed in range(50)}

@@ -10,6 +10,7 @@ import pytest
 from checkers.facts.quorum import Promised, standing_of
 from checkers.facts.view import final_logs, other_stores
 from checkers.rules.caught_up import caught_up
+from checkers.rules.diverged import diverged
 from checkers.rules.isr import isr
 from checkers.rules.lost import lost
 from harness.model import Kind, Op, OpType, Source
@@ -132,3 +133,24 @@ def test_group_of_a_dense_log_that_is_watched_is_judged_by_its_majority_too() ->
     for node in "ABC":
         story.log(node, [], ms=3_000, start=0)
     assert [Kind.LOST] == [each.kind for each in lost(story.ops)]
+
+
+def test_divergence_of_a_group_says_what_happened_to_who_has_another_record() -> None:
+    story = Group("ABC").leads("A", 1, ms=10).acked("m1", "m1.0", 1, ms=1_000)
+    fault(story, "B", "power-lost")
+    story.leads("B", 3, ms=3_000).acked("m2", "m2.0", 1, ms=4_000)
+    for node, value in zip("ABC", ("m1.0", "m2.0", "m2.0"), strict=True):
+        story.log(node, [(1, value)], ms=5_000)
+    with_b, with_c = diverged(story.ops)
+    assert with_b.sentence.endswith(
+        "; 'm1.0' was acknowledged at 1.005 s, and B lost its unflushed bytes with its power at 2.001 s"
+        "; 'm2.0' was acknowledged at 4.005 s, and A lost nothing."
+    )
+    assert "and C lost nothing; 'm2.0' was acknowledged at 4.005 s, and A lost nothing." in with_c.sentence
+
+
+def test_divergence_in_what_nobody_acknowledged_says_only_who_holds_what() -> None:
+    story = Group("ABC").leads("A", 1, ms=10)
+    for node, value in zip("ABC", ("m1.0", "m2.0", "m2.0"), strict=True):
+        story.log(node, [(1, value)], ms=5_000)
+    assert all("acknowledged" not in each.sentence for each in diverged(story.ops))
