@@ -37,9 +37,10 @@ class Group:
 
     Attributes:
         state: LEADER, FOLLOWER, or another word for who is neither.
-        leader: the id of the member that leads as this one knows; "" for none.
+        leader: the id of the member that leads as this one knows, perhaps in an earlier term; "" for none.
         members: the ids of all members, this one among them.
-        last: the index of the last entry of its Raft log.
+        last_term: the term of the last entry of its Raft log.
+        last: the index of that entry.
         committed: how far that is committed, as this one knows.
         behind: of a leader, the ids of the members that have not all of it.
     """
@@ -49,6 +50,7 @@ class Group:
     term: int
     leader: str
     members: tuple[str, ...]
+    last_term: int = 0
     last: int = 0
     committed: int = 0
     behind: tuple[str, ...] = ()
@@ -190,6 +192,7 @@ def _group(name: str, found: Mapping[str, Any]) -> Group:
         term=int(found["term"]),
         leader=str(found.get("leader") or ""),
         members=tuple(sorted({str(found["id"]), *map(str, peers)})),
+        last_term=int(found.get("pterm") or 0),
         last=last,
         committed=int(found.get("committed") or 0),
         behind=tuple(sorted(map(str, behind))) if state == LEADER else (),

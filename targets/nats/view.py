@@ -86,7 +86,9 @@ class Seen:
     def _truth(self, name: str, said: Sequence[tuple[str, Group]]) -> PartitionTruth | None:
         """Return a group's state, by what its members say of it; None before it has its first leader."""
         leads = [(group.term, peer) for peer, group in said if group.state == LEADER]
-        follows = [(group.term, group.leader) for _, group in said if group.state == FOLLOWER and group.leader]
+        # Who has no entry of its term yet may name the leader of the one before.
+        heard = [group for _, group in said if group.state == FOLLOWER and group.last_term == group.term]
+        follows = [(group.term, group.leader) for group in heard if group.leader]
         known, before = self._leaders.get(name, (0, ""))
         # Of one term, who says that it leads counts before those who name another.
         term, leader = max(leads or follows, default=(0, ""))

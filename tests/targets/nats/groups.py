@@ -17,7 +17,8 @@ Words = Mapping[str, tuple[str, int, str]]
 
 def group(name: str, state: str, term: int, leader: str, members: str = NAMES) -> Group:
     peers = tuple(sorted(map(peer_of, members)))
-    return Group(name=name, state=state, term=term, leader=peer_of(leader) if leader else "", members=peers)
+    known = peer_of(leader) if leader else ""
+    return Group(name=name, state=state, term=term, leader=known, members=peers, last_term=term)
 
 
 def told(words: Words, name: str = GROUP, members: str = NAMES) -> dict[str, Told]:
@@ -78,6 +79,7 @@ class Node:
             "id": peer_of(self.name),
             "state": state,
             "term": term,
+            "pterm": term,
             "leader": peer_of(leader) if leader else "",
             "peers": {
                 peer_of(other): {"name": other, "last_replicated_index": self.replicated.get(other, 0)}

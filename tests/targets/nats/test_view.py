@@ -262,3 +262,14 @@ def test_each_member_says_whom_it_waits_for() -> None:
 )
 def test_member_without_a_leader_waits_for_one_or_for_votes(state: str, says: str) -> None:
     assert {"C": says} == said(("C", group(GROUP, state, 3, "")))
+
+
+def test_follower_that_has_no_entry_of_its_term_names_the_leader_of_an_earlier_one() -> None:
+    """It has voted in the new term; whom it voted for need not lead, and whom it names does not."""
+    seen = Seen(NAMES)
+    seen.look(told(leads("C", 1, "A", "B")))
+    stale = replace(group(GROUP, FOLLOWER, 2, "C"), last_term=1)
+    voted = {name: Told(groups={GROUP: stale}, streams={GROUP: "log-0"}) for name in "BC"}
+    assert truth(None, 1) == seen.look(voted).states[AT]
+    assert truth("A", 2) == seen.look(both(voted, told(leads("A", 2)))).states[AT]
+    assert truth("A", 2) == seen.look(told({"B": (FOLLOWER, 2, "A")})).states[AT]
