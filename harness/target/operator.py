@@ -60,6 +60,11 @@ class Operator:
         """Return the nodes that a partition is to be on: those asked for last, else those that it is on."""
         raise _no(f"wanted nodes of {topic}-{partition}")
 
+    def strayed(self, topic: str, partition: int) -> bool:
+        """Return whether a partition was moved by a request that seemed to be refused."""
+        del topic, partition
+        return False
+
     def remove(self, topic: str, partitions: Sequence[int]) -> str:
         """Ask for these partitions, the highest, to be taken out of a topic."""
         raise _no(f"remove partitions {list(partitions)} of {topic}")

@@ -32,6 +32,8 @@ class NatsOperator(Operator):
         self._run = run
         self._metadata = metadata
         self._moved: dict[tuple[str, int], tuple[str, ...]] = {}
+        # What was asked for, and not granted: the answer may be lost, or that of a leader that is none any more.
+        self._doubtful: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
         """Create a stream for each partition, on exactly these nodes; the first of each leads then."""
@@ -46,6 +48,7 @@ class NatsOperator(Operator):
             }
             self._until_done(f"{_API}.STREAM.CREATE.{stream}", settings, f"create {stream}")
             self._lead(topic, partition, names[0])
+            self._moved[topic, partition] = tuple(names)
         return f"streams of {topic} on {', '.join(map(' '.join, assignments))}"
 
     def appoint(self, name: str) -> str:
@@ -83,14 +86,21 @@ class NatsOperator(Operator):
         where = f"move {stream} to {', '.join(names)}"
         settings = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
         settings |= {"placement": {"tags": [tag_of(names)]}, "num_replicas": len(names)}
+        self._doubtful[topic, partition] = tuple(names)
         self._ask(f"{_API}.STREAM.UPDATE.{stream}", settings, where)
+        del self._doubtful[topic, partition]
         self._moved[topic, partition] = tuple(names)
         return f"{stream} is to be on {', '.join(names)}"
 
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
-        """Return the nodes that a stream was moved to last, else those that it is on."""
+        """Return the nodes that a stream was made on, or moved to last; of a stranger's, those that it is on."""
         there = self._metadata.assignment(topic).get(partition, ())
         return self._moved.get((topic, partition), there)
+
+    def strayed(self, topic: str, partition: int) -> bool:
+        """Return whether a stream is where it was asked to be last, although that was not granted."""
+        there = {*self._metadata.assignment(topic).get(partition, ())}
+        return there == {*self._doubtful.get((topic, partition), ())} != {*self.wanted(topic, partition)}
 
     def depose(self) -> str:
         """Have the leader of the meta group step down; return when another look shows it."""

@@ -254,6 +254,23 @@ def test_stream_is_wanted_where_it_was_moved_to_last_else_where_it_is() -> None:
         assert ("A", "B", "D") == room.operator.wanted("log", 0)
 
 
+def test_stream_that_is_moved_by_a_refused_request_has_strayed_until_it_is_moved_again() -> None:
+    """The answer may be that of a leader that is none any more, and the request is granted later."""
+    with Room(Cluster()) as room:
+        room.operator.create("log", [["A", "B", "C"]])
+        there = ("A", "B", "C")
+        vars(room.operator)["_metadata"].assignment = lambda _: {0: there}
+        room.cluster.refuses = [{"config": {}}, NO_QUORUM]
+        with pytest.raises(PreconditionError, match="temporarily unavailable"):
+            room.operator.move("log", 0, ["A", "B", "D"])
+        assert not room.operator.strayed("log", 0)
+        there = ("D", "B", "A")
+        assert room.operator.strayed("log", 0)
+        assert ("A", "B", "C") == room.operator.wanted("log", 0)
+        room.operator.move("log", 0, ["A", "B", "C"])
+        assert not room.operator.strayed("log", 0)
+
+
 # --- what goes wrong -------------------------------------------------------------------------------------------
 def refused(room: Room) -> str:
     with pytest.raises(PreconditionError) as raised:
