@@ -28,6 +28,7 @@ def fail(cluster: Cluster, name: str, error: DiskError) -> str:
 
     def how(name: str) -> str:
         patience_s = cluster.host.disk_error_s
+        cluster.given_up.failed.discard(name)  # of an earlier error, printed late
         cluster.host.break_disk(name, error)
         ended = cluster.time.until(lambda: cluster.cancelled or serves_no_more(), patience_s)
         if ended and cluster.host.alive(name):
