@@ -83,6 +83,7 @@ class Telling:
     name = "telling"
     wire = None
     services = ()
+    abilities: ClassVar[frozenset[str]] = frozenset()
     faults: ClassVar[dict[str, object]] = {}
 
     def __init__(self) -> None:
