@@ -108,7 +108,7 @@ def test_patterns_of_profiles_exist() -> None:
 
 def acts_of_a_quorum(**others: Any) -> list[Act]:
     profile = replace(of_quorum(REAL, ("Vote", "MetaVote")), **others)
-    return [step.act for seed in range(200) for step in draw_schedule(seed, FAULTS, profile).steps]
+    return [step.act for seed in range(80) for step in draw_schedule(seed, FAULTS, profile).steps]
 
 
 def test_quorum_has_its_own_messages_held_in_place_of_commands_and_questions() -> None:
@@ -130,7 +130,7 @@ def test_quorum_has_passes_as_long_as_an_election_by_a_timeout() -> None:
     assert any(isinstance(act, Pass) and act.ms > 2000 for act in acts_of_a_quorum())
     assert not any(
         isinstance(step.act, Pass) and step.act.ms > 2000
-        for seed in range(200)
+        for seed in range(80)
         for step in draw_schedule(seed, FAULTS, REAL).steps
     )
 
