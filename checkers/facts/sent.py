@@ -35,6 +35,10 @@ class Sent:
     numbered: bool = False
     acked: dict[int, Op] = field(default_factory=dict)
 
+    def asked(self, told: Op) -> int:
+        """Return the index of the first request that sent it, of the op that tells of it if none is there."""
+        return min((op.index for op in self.invokes), default=told.index)
+
     @property
     def appends_max(self) -> int:
         """How often it may have been appended, if no client sends it again: not at all if every send failed."""

@@ -109,8 +109,7 @@ def _steps(ops: Sequence[Op], left: FinalLog, right: FinalLog, offset: int) -> s
         ok = sent.acked.get(offset) if sent is not None else None
         if sent is None or ok is None:
             continue
-        asked = min((op.index for op in sent.invokes), default=ok.index)
-        step = befell(ops, Promised(offset=offset, asked=asked, told=ok.index), other.node)
+        step = befell(ops, Promised(offset=offset, asked=sent.asked(ok), told=ok.index), other.node)
         found += f"; {value!r} was acknowledged at {at(ok)}, and {other.node} {step}"
     return found
 

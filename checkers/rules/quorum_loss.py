@@ -55,7 +55,7 @@ def _asked(ops: Sequence[Op], record: Record) -> int:
     sent = sent_values(ops).get(record.value)
     if record.acked is not None or sent is None:
         return record.ok.index if record.acked is None else record.acked.invoked
-    return min((op.index for op in sent.invokes), default=record.ok.index)
+    return sent.asked(record.ok)
 
 
 def _breach(ops: Sequence[Op], promised: Promised, value: str, standing: Standing) -> Breach:

@@ -240,7 +240,7 @@ class _RealUnit:
         except OSError as error:
             table.tell("note", text=f"{ended.run.path}: not kept: {reason_of(error)}")
         # What happens in a long run is another thing each time.
-        if finding and finding.is_violation and unit.role is Role.PLAY and not self.kinds:
+        if finding and finding.is_violation and unit.role is Role.PLAY and ended.spec.seconds is None:
             remember(unit, place, finding, table)
 
     def _finding(self, ended: RealRun) -> Finding:

@@ -21,6 +21,7 @@ from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import HOLDS
+from harness.random_schedule.own_words import word_or_own
 from harness.random_schedule.profile import ALL
 from harness.random_schedule.timing import Timing
 from harness.registry import pick
@@ -219,9 +220,7 @@ class _Apart:
 
     def held(self, direction: str, api: str) -> tuple[str, str]:
         """Return a direction and a word, or others for a word that means no message of this system."""
-        if not self._own or api == Word.FETCH.value:
-            return direction, api
-        return self._chance.choice(("requests", "answers")), self._chance.choice(self._own)
+        return word_or_own(self._chance, self._own, direction, api)
 
 
 class _Drawing:

@@ -23,6 +23,7 @@ from harness.random_schedule.alone import full_rate, kind_alone, with_one_kind
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.hardware import with_hardware
 from harness.random_schedule.older_format import has_older_format, older_format_schedule
+from harness.random_schedule.own_words import word_or_own
 from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, NAMED_MOVES, Profile
@@ -75,8 +76,6 @@ HOLDS: Final = {
 }
 # An election of a further partition: it moves nothing that the steps are about.
 ELECT_ELSEWHERE: Final = "elect elsewhere"
-# A quorum has no messages for these words; other ones of its own are held in their place.
-_TOLD_OR_ASKED: Final = frozenset({COMMAND, QUESTION})
 # In wide runs alone: the metadata are late for a broker, whose writes may arrive after its session ended.
 LATE: Final[Mapping[str, float]] = {"hold-metadata": 1.5, "delay-metadata": 1.0}
 # Moves of which the main partition's replicas are the ends, or that choose among them.
@@ -348,10 +347,7 @@ class _Drawing:
         return hold
 
     def _has(self, direction: str, api: str) -> tuple[str, str]:
-        """Return a direction and a word, or others for a word that means no message of this system."""
-        if not self._profile.own or api not in _TOLD_OR_ASKED:
-            return direction, api
-        return self._chance.choice(("requests", "answers")), self._chance.choice(self._profile.own)
+        return word_or_own(self._chance, self._profile.own, direction, api)
 
     def _hold_metadata(self) -> bool:
         """Hold what a broker asks the metadata, or what it hears of it: mostly the controller's."""

@@ -126,6 +126,7 @@ class RandomPlay(Play):
         return Play._stopped(self) or (not self._over and (time_is_up or bool(self._unsettled)))
 
     def _act(self, act: Act) -> None:
+        self._in_vain = self._in_vain and isinstance(act, Pass | Produce)
         match act:
             case Pass(ms):
                 self._pass(float(ms))
@@ -133,13 +134,11 @@ class RandomPlay(Play):
                 Play._act(self, act)
                 self._waiting.asked += self.draw.counts[group]
             case Inject(fault, (name, *_), place) if self._elects(fault) and self.timing.elected_s_max:
-                self._in_vain = False
                 Play._act(self, act)
                 with self.cluster.naming(place):
                     partition = self.cluster.named
                 self._until(lambda: partition.leader() == name, self.timing.elected_s_max)
             case _:
-                self._in_vain = False
                 Play._act(self, act)
 
     def _await_moved(self, act: Act) -> None:
@@ -299,9 +298,9 @@ def _is_done(underway: Underway) -> bool:
     return underway.done
 
 
-def with_slack(schedule: Scenario, slack: float) -> Scenario:
+def with_slack(schedule: Scenario, slack: float, heal_s: float = 0.0) -> Scenario:
     """
-    Return the schedule with its time limits multiplied by `slack`.
+    Return the schedule with its time limits multiplied by `slack`; `heal_s` stands for that of healing, if any.
 
     A churner's are among them: its create takes several trips to the metadata, and nothing is certain of a topic
     after many outcomes that are unknown.
@@ -310,7 +309,7 @@ def with_slack(schedule: Scenario, slack: float) -> Scenario:
     settings = replace(
         schedule.settings,
         replica_lag_ms_max=None if lag is None else int(lag * slack),
-        heal_within_s=schedule.settings.heal_within_s * slack,
+        heal_within_s=heal_s or schedule.settings.heal_within_s * slack,
     )
     churners = tuple(
         replace(churner, within_ms=int(churner.within_ms * slack)) for churner in schedule.clients.churners

@@ -130,10 +130,8 @@ class Player:
         """
         environment = self.environment
         if spec.random:
-            spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack))
-            if spec.seconds is None and (own_s := spec.traits.election_s + spec.traits.catch_up_s):
-                settings = replace(spec.scenario.settings, heal_within_s=own_s)
-                spec = replace(spec, scenario=replace(spec.scenario, settings=settings))
+            heal_s = spec.traits.heal_s if spec.seconds is None else 0.0
+            spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack, heal_s))
         if not spec.has_producer_ids:
             spec = replace(spec, scenario=replace(spec.scenario, clients=spec.scenario.clients.unnumbered()))
         cluster = environment.open_cluster(spec, folder, history)

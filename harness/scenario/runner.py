@@ -281,8 +281,7 @@ class Play:
     @property
     def _heal_within_s(self) -> float:
         """How long the cluster may take to be whole: what the run allows, or what the system itself takes."""
-        own = self.cluster.traits
-        return max(self.scenario.settings.heal_within_s, own.election_s + own.catch_up_s)
+        return max(self.scenario.settings.heal_within_s, self.cluster.traits.heal_s)
 
     def _undo_all(self) -> list[tuple[FaultInForce, FencepostError]]:
         """Undo every rule of a link and every fault; return the faults that could not be undone."""

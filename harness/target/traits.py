@@ -115,6 +115,11 @@ class Traits:
         """The names by which scenarios name it, besides that of its protocol, the narrowest first."""
         return tuple(filter(None, (self.named, self.models, self.named.partition(":")[0])))
 
+    @property
+    def heal_s(self) -> float:
+        """How long the system itself may take to be whole again, in seconds; 0 for what scenarios allow."""
+        return self.election_s + self.catch_up_s
+
     def as_text(self) -> Mapping[str, str]:
         """Return name -> value of each trait, as a set-up records them."""
         return {each.name: _text(getattr(self, each.name)) for each in fields(self)}

@@ -94,13 +94,16 @@ class NatsOperator(Operator):
 
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
         """Return the nodes that a stream was made on, or moved to last; of a stranger's, those that it is on."""
-        there = self._metadata.assignment(topic).get(partition, ())
-        return self._moved.get((topic, partition), there)
+        moved = self._moved.get((topic, partition))
+        return self._metadata.assignment(topic).get(partition, ()) if moved is None else moved
 
     def strayed(self, topic: str, partition: int) -> bool:
         """Return whether a stream is where it was asked to be last, although that was not granted."""
+        doubtful = self._doubtful.get((topic, partition))
+        if doubtful is None:  # nothing is asked: a look at the metadata takes its time
+            return False
         there = {*self._metadata.assignment(topic).get(partition, ())}
-        return there == {*self._doubtful.get((topic, partition), ())} != {*self.wanted(topic, partition)}
+        return there == {*doubtful} != {*self.wanted(topic, partition)}
 
     def depose(self) -> str:
         """Have the leader of the meta group step down; return when another look shows it."""
