@@ -33,7 +33,7 @@ def open_node_links(
     fabric: Fabric, places: Mapping[str, Place], services: Mapping[str, Mapping[str, Address]] = NO_SERVICES
 ) -> Mapping[str, NodeLinks]:
     """
-    Open the first kind of links between nodes that the wire has; the fabric knows the nodes.
+    Open the links between nodes that the wire has: of several kinds all if nodes are found by hosts, else the first.
 
     Args:
         services: each linked service's process -> node -> where that node reaches it.
@@ -46,11 +46,11 @@ def open_node_links(
         }
     reached = {
         name: {
-            other: fabric.add_link(Between.NODES, address, src=other, dst=name)
+            other: _open_pair(fabric, place, src=other, dst=name)
             for other in (*listens, *services)
             if other != name
         }
-        for name, address in listens.items()
+        for name, place in places.items()
     }
     return {
         name: NodeLinks(
@@ -70,12 +70,45 @@ def open_service_links(
 ) -> dict[str, Address]:
     """Let the fabric know a service's process, and return where each node reaches it."""
     fabric.add_end(process)
-    return {name: fabric.add_link(Between.NODES, listening, src=name, dst=process) for name in nodes}
+    by_host = fabric.sender(Between.NODES) is Sender.HOST
+    return {
+        name: fabric.add_link(
+            Between.NODES,
+            listening,
+            src=name,
+            dst=process,
+            at=_at_host(fabric, name, process, listening) if by_host else None,
+        )
+        for name in nodes
+    }
+
+
+def service_hosts(fabric: Fabric, process: str, nodes: Iterable[str]) -> dict[str, str]:
+    """Return the host to which a service's process resolves each node; {} if nodes are not found by hosts."""
+    if fabric.sender(Between.NODES) is not Sender.HOST:
+        return {}
+    return {name: fabric.host_of(process, name) for name in nodes}
 
 
 def open_metadata_links(fabric: Fabric, name: str, servers: Sequence[Address]) -> tuple[Address, ...]:
     """Return where a node reaches each server of the metadata."""
     return tuple(fabric.add_link(Between.METADATA, server, src=name, dst=METADATA) for server in servers)
+
+
+def _open_pair(fabric: Fabric, place: Place, *, src: str, dst: str) -> Address:
+    """Return where one end reaches a node; by hosts that is the first kind's address, and the others are open."""
+    if fabric.sender(Between.NODES) is not Sender.HOST:
+        return fabric.add_link(Between.NODES, place.internal_outside, src=src, dst=dst)
+    opened = []
+    for kind in fabric.kinds(Between.NODES):
+        listening = place.client_outside if kind.with_clients else place.internal_outside
+        at = _at_host(fabric, src, dst, listening)
+        opened.append(fabric.add_link(Between.NODES, listening, src=src, dst=dst, listener=kind.name, at=at))
+    return opened[0]
+
+
+def _at_host(fabric: Fabric, src: str, dst: str, listening: Address) -> Address:
+    return Address(host=fabric.host_of(src, dst), port=listening.port)
 
 
 def open_client_link(fabric: Fabric, name: str, place: Place) -> Place:

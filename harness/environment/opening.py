@@ -17,12 +17,13 @@ from harness.environment.node_links import (
     open_metadata_links,
     open_node_links,
     open_service_links,
+    service_hosts,
 )
 from harness.environment.own_services import OwnServices
 from harness.environment.printed_lines import PrintedLines
 from harness.environment.real_time import RealTime
 from harness.environment.served_host import served
-from harness.environment.services import NONE_OWN, Own, of_metadata, start_own
+from harness.environment.services import NONE_OWN, Own, beyond_links, of_metadata, start_own
 from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.history.file import History
@@ -87,7 +88,7 @@ def open_machines(
                 linked[process.name] = open_service_links(
                     fabric, process.name, process.place.internal_outside, ids
                 )
-                holding = open_metadata_links(fabric, process.name, holding)
+                holding = open_metadata_links(fabric, process.name, beyond_links(target.services, others))
             return OfRun(
                 folder=folder.absolute(),
                 protocol=spec.variant.protocol,
@@ -96,6 +97,7 @@ def open_machines(
                 metadata=holding,
                 past_links=past_links,
                 reached=linked.get(process.name, {}),
+                hosts=service_hosts(fabric, process.name, ids) if service.linked else {},
             )
 
         started, addresses_of = start_own(host, target.services, own, shared, tell)
@@ -132,7 +134,7 @@ def open_machines(
         between = open_node_links(fabric, places, linked)
         for name, listening in places.items():
             place = open_client_link(fabric, name, listening) if client_links else listening
-            links = open_metadata_links(fabric, name, held)
+            links = open_metadata_links(fabric, name, beyond_links(target.services, addresses_of))
             machines.specs[name] = NodeSpec(
                 name=name,
                 broker_id=ids[name],

@@ -123,6 +123,11 @@ def of_metadata(services: Sequence[Service], found: Others) -> Sequence[Address]
     return next((found.get(each.name, ()) for each in services if each.holds_metadata), ())
 
 
+def beyond_links(services: Sequence[Service], found: Others) -> Sequence[Address]:
+    """Return the addresses that are reached by links to the metadata: those above, unless it is linked itself."""
+    return of_metadata([each for each in services if not each.linked], found)
+
+
 def prepare(host: Host, service: Service, process: Process) -> None:
     """Write what must be in a process's data directory before it starts, unless it is there already."""
     for name, text in service.prepared(process).items():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from harness.fabric.core.effects import Effect
 from harness.fabric.core.links import LinkCore
@@ -49,6 +49,7 @@ from harness.target.wire import (
 )
 
 T = TypeVar("T")
+LOOPBACK_PREFIX: Final = "127."
 
 
 class Fabric(LinkVerbs[Hold]):
@@ -145,10 +146,31 @@ class Fabric(LinkVerbs[Hold]):
 
     def sender(self, between: Between) -> Sender | None:
         """Return by what the senders of the first kind of links between these ends are found; None for no link."""
-        return next((kind.sender for kind in self._wire.links if kind.between is between), None)
+        return next((kind.sender for kind in self.kinds(between)), None)
+
+    def kinds(self, between: Between) -> Sequence[LinkKind]:
+        """Return each kind of link between these ends that the wire has."""
+        return [kind for kind in self._wire.links if kind.between is between]
+
+    def host_of(self, src: str, dst: str) -> str:
+        """Return the address of loopback to which one end resolves another one's host; each pair has its own."""
+        if not self._bind_address.startswith(LOOPBACK_PREFIX):
+            raise UsageError(
+                f"target {self._target}: its nodes find each other by hosts that resolve to loopback, and these "
+                f"listen on {self._bind_address}; expected the host `local`"
+            )
+        ends = list(self._nodes)
+        return f"{LOOPBACK_PREFIX}1.{ends.index(src)}.{ends.index(dst)}"
 
     def add_link(
-        self, between: Between, upstream: Address, *, dst: str, src: str = UNKNOWN, listener: str = ""
+        self,
+        between: Between,
+        upstream: Address,
+        *,
+        dst: str,
+        src: str = UNKNOWN,
+        listener: str = "",
+        at: Address | None = None,
     ) -> Address:
         """
         Open and return an address of a link, which forwards to upstream.
@@ -157,17 +179,18 @@ class Fabric(LinkVerbs[Hold]):
             src: The node that is given the address, METADATA and CLIENTS being nodes here; UNKNOWN for all of
                 them, if the frames say who sent them.
             listener: Which of the wire's links between these ends; "" for the first.
+            at: The address to open; None for any port of the fabric's own.
         """
         for name in (src, dst):
             pick("node", self._nodes, name)
-        kinds = [kind for kind in self._wire.links if kind.between is between and listener in ("", kind.name)]
+        kinds = [kind for kind in self.kinds(between) if listener in ("", kind.name)]
         if not kinds or (kinds[0].sender is Sender.FRAMES) != (src == UNKNOWN):
             known = ", ".join(f"{kind.name} {kind.between}, by {kind.sender}" for kind in self._wire.links)
             raise UsageError(
                 f"fabric: link {listener or between} from {src} to {dst}; expected one of target {self._target}: "
                 f"{known}"
             )
-        return self._listen(kinds[0], (src, dst), upstream)
+        return self._listen(kinds[0], (src, dst), upstream, at or Address(host=self._bind_address, port=0))
 
     # --- the core's driver ------------------------------------------------------------------------------------
     def run(self, function: Callable[[], T]) -> T:
@@ -230,7 +253,7 @@ class Fabric(LinkVerbs[Hold]):
         except NotFramedError:
             return None
 
-    def _listen(self, kind: LinkKind, link: Link, upstream: Address) -> Address:
+    def _listen(self, kind: LinkKind, link: Link, upstream: Address, at: Address) -> Address:
         exchange = self._here
 
         def down() -> Side:
@@ -238,7 +261,7 @@ class Fabric(LinkVerbs[Hold]):
             return Pipe(exchange, link, reading, upstream, shared=kind.either_dials).down
 
         async def listen() -> Address:
-            server = await exchange.loop.create_server(down, self._bind_address, 0, backlog=LISTEN_BACKLOG)
+            server = await exchange.loop.create_server(down, at.host, at.port, backlog=LISTEN_BACKLOG)
             self._servers.append(server)
             host, port = server.sockets[0].getsockname()[:2]
             return Address(host=host, port=port)
@@ -247,6 +270,6 @@ class Fabric(LinkVerbs[Hold]):
             return self._running.wait(listen())
         except OSError as error:
             raise UsageError(
-                f"fabric: cannot listen on {self._bind_address} for {' -> '.join(link)}: {error}; "
+                f"fabric: cannot listen on {at.host} for {' -> '.join(link)}: {error}; "
                 "expected an address of this machine"
             ) from error

@@ -30,6 +30,7 @@ class OfRun:
         metadata: where it reaches each process of the service that holds the metadata; by links if it is linked.
         past_links: the same processes, as the harness reaches them.
         reached: node -> where that node reaches it, if it is linked.
+        hosts: node -> the host to which it resolves that node, if it is linked and nodes are found by hosts.
     """
 
     folder: Path
@@ -39,6 +40,7 @@ class OfRun:
     metadata: tuple[Address, ...] = ()
     past_links: tuple[Address, ...] = ()
     reached: Mapping[str, Address] = field(default_factory=dict)
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,8 @@ class Service:
         linked: nodes and each process reach each other, and each process the metadata, by links of their own,
             which rules of links name as they name nodes'. It is then never shared, and listens for nodes on
             `place.internal`.
-        holds_metadata: the harness's own view of the metadata asks it, and hears nothing while it is out.
+        holds_metadata: the harness's own view of the metadata asks it, and hears nothing while it is out. Nodes
+            reach it by links to the metadata, or by links of its own if it is linked.
         prepared: file's name -> text of what must be in a process's data directory before it starts.
         before_restart: what is done before a process that ended starts again: it may wait for its own past to end.
         sessions: the sessions of the clients that are connected to a process now, asked at its address.

@@ -139,6 +139,7 @@ class Sender(StrEnum):
 
     FRAMES = "what its frames say"
     PAIR = "an address of its own for each pair of nodes"
+    HOST = "the address to which each sender itself resolves the receiver's host; its port is the receiver's"
     LISTENER = "the address, which one sender alone is given"
 
 
@@ -151,12 +152,15 @@ class LinkKind:
         name: the listener's name, as the target's own configuration has it.
         either_dials: whether either of two nodes may dial, and one connection carries what both ask. Each frame
             then has the link and the direction of what it is about, whoever dialled; a cut takes frames by these.
+        with_clients: of links by HOST, whether the receiver listens there for clients too; else it is where it
+            listens for nodes alone. Services' processes are reached by the first kind between nodes.
     """
 
     name: str
     between: Between
     sender: Sender
     either_dials: bool = False
+    with_clients: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

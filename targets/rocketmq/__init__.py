@@ -1,0 +1,1 @@
+"""Apache RocketMQ in controller mode as a system under test."""

@@ -1,0 +1,1 @@
+"""Clients of RocketMQ: the remoting protocol, spoken plainly."""

@@ -1,0 +1,120 @@
+"""
+One blocking connection to a broker, controller or name server: a question, then its answer, each within a time.
+
+After anything but an answer it must be closed: the answer may still come.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any, Final
+
+from harness.model import FencepostError
+from harness.target.log_client import Refused
+from targets.rocketmq.wire.frames import HEAD, Code, Frame, Unreadable, length_of, read, written
+
+ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+_SHOWN: Final = 200
+
+
+class AnswerError(FencepostError):
+    """The other side answered with a code that is no success."""
+
+    def __init__(self, code: int, remark: str) -> None:
+        super().__init__(f"code {code}: {' '.join(remark.split())[:_SHOWN]}")
+        self.code = code
+        self.remark = remark
+
+
+class Connection:
+    """
+    A connection to "host:port".
+
+    Raises:
+        Refused: it cannot be made, so that nothing was asked.
+    """
+
+    def __init__(self, address: str, patience_s: float) -> None:
+        host, _, port = address.rpartition(":")
+        self._until = time.monotonic() + patience_s
+        self._number = 0
+        try:
+            self._socket = socket.create_connection((host, int(port)), patience_s)
+        except OSError as error:
+            raise Refused(f"{address}: {error}; expected a connection") from error
+
+    def close(self) -> None:
+        """Close it; safe to call twice."""
+        self._socket.close()
+
+    def ask(self, code: Code, fields: Mapping[str, object], body: bytes, within_s: float) -> Frame:
+        """
+        Send a request, and return its answer, whatever its code.
+
+        Raises:
+            OSError: no answer in time; what was asked may be done.
+        """
+        self._until = time.monotonic() + within_s
+        self._number += 1
+        self._socket.settimeout(within_s)
+        self._socket.sendall(written(code, self._number, fields, body))
+        while True:
+            answer = self._frame()
+            # A broker asks its clients things too, such as to look for new routes.
+            if answer.answers and answer.number == self._number:
+                return answer
+
+    def _frame(self) -> Frame:
+        head = self._exactly(HEAD.size)
+        length = length_of(head)
+        if not HEAD.size - 4 <= length <= ANSWER_BYTES_MAX:
+            raise OSError(f"answer of {length} bytes; expected at most {ANSWER_BYTES_MAX}")
+        try:
+            return read(head + self._exactly(length - (HEAD.size - 4)))
+        except Unreadable as error:
+            raise OSError(f"answer of {length} bytes: {error}") from error
+
+    def _exactly(self, count: int) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"no answer: {len(received)} of {count} bytes")
+            self._socket.settimeout(left)
+            more = self._socket.recv(min(count - len(received), 1024 * 1024))
+            if not more:
+                raise ConnectionError(f"hung up after {len(received)} of {count} bytes")
+            received += more
+        return bytes(received)
+
+
+def ask_once(
+    address: str, code: Code, fields: Mapping[str, object], body: bytes = b"", *, within_s: float
+) -> Frame:
+    """
+    Ask on a connection of its own.
+
+    Raises:
+        Refused, OSError: there is no answer.
+        AnswerError: the answer is no success.
+    """
+    with closing(Connection(address, within_s)) as connection:
+        answer = connection.ask(code, fields, body, within_s)
+    if answer.code:
+        raise AnswerError(answer.code, answer.remark)
+    return answer
+
+
+def object_in(body: bytes) -> dict[str, Any]:
+    """Return the object that a body has; raise OSError for anything else, as for no answer."""
+    try:
+        found = json.loads(body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise OSError(f"body {body[:_SHOWN]!r}: {error!r:.100}; expected JSON") from error
+    if not isinstance(found, dict):
+        raise OSError(f"body {body[:_SHOWN]!r}; expected an object")
+    return found

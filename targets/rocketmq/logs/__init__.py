@@ -1,0 +1,1 @@
+"""Logs of RocketMQ: the commit log of a broker, and its file of epochs."""

@@ -1,0 +1,1 @@
+"""The wire of RocketMQ: remoting, and the replication between brokers."""
