@@ -61,12 +61,16 @@ _TIMES: Final[Mapping[str, object]] = {
     "haSendHeartbeatInterval": 200,
     "haMaxTimeSlaveNotCatchup": 60_000,
     "slaveTimeout": 2000,
+    # With ASYNC_FLUSH fewer than four pages are flushed every ten seconds: what a power loss takes would depend on
+    # how busy the machine is.
+    "flushCommitLogThoroughInterval": 120_000,
 }
 # The harness sets these for each process; rules must not.
 OWNED: Final = frozenset(
     {
         "bindAddress",
         "brokerClusterName",
+        "brokerElectionPriority",
         "brokerIP1",
         "brokerIP2",
         "brokerId",
@@ -100,6 +104,7 @@ def broker_conf(
     *,
     namesrvs: Sequence[Address],
     controllers: Sequence[Address],
+    priority: int,
     settings: Settings,
     rules: Mapping[str, str],
 ) -> Mapping[str, object]:
@@ -107,6 +112,7 @@ def broker_conf(
     Return a broker's settings.
 
     Args:
+        priority: of brokers with equal logs the one with the lowest is elected.
         namesrvs: host and port of each name server, as the broker names them; `controllers` the same.
 
     Raises:
@@ -119,6 +125,7 @@ def broker_conf(
         "brokerClusterName": CLUSTER,
         "brokerName": GROUP,
         "brokerId": -1,
+        "brokerElectionPriority": priority,
         "brokerIP1": host_of(name),
         "brokerIP2": host_of(name),
         "listenPort": place.client.port,
@@ -182,6 +189,8 @@ def launched(
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             "-XX:MaxDirectMemorySize=128m",
+            # A server makes a certificate at its start, of which nothing here is used: two seconds.
+            "-Dtls.server.mode=disabled",
             *_ADD_OPENS,
             *_ADD_EXPORTS,
             f"-Duser.home={place.conf_dir}",

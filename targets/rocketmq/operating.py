@@ -22,6 +22,9 @@ from targets.rocketmq.wire.frames import Code, Frame
 _PATIENCE_S: Final = 3.0
 # How long brokers may take from their start until all are in the SyncStateSet.
 _WHOLE_S_MAX: Final = 60.0
+# A slave that dials a broker in vain waits 5 s, and asks the name server where its master is every 10 s.
+_JOINED_S_MAX: Final = 20.0
+_ELECTIONS_MAX: Final = 5
 _READ_AND_WRITE: Final = 6
 
 
@@ -84,24 +87,33 @@ class RocketOperator(Operator):
         self._ask(str(self._run.nodes[name]), Code.UpdateAndCreateTopic, fields, f"create {topic} at {name}")
 
     def _lead(self, topic: str, name: str) -> None:
-        """Return once the controller says that a broker leads, and the broker acts as master, with all in sync."""
-        address = str(self._run.nodes[name])
+        """
+        Return once the controller says that a broker leads, and it acts as master, with all in the SyncStateSet.
 
-        def leads() -> bool:
-            truth = self._view.truth(topic, 0)
-            if truth is None or truth.leader is None:
-                return False
-            if truth.leader != name:
-                try:
-                    self.elect(topic, 0, name)
-                except PreconditionError:
-                    return False  # asked again once it can
-                return False
-            told = epochs_at(address)
-            return told is not None and told.leads and self._is_whole()
+        A slave may follow a master that is none any more, for ever; it looks anew when there is another epoch.
+        """
+        others = [each for each in self._run.nodes if each != name]
+        for _ in range(_ELECTIONS_MAX):
+            if until(lambda: self._leads(topic, name), _JOINED_S_MAX):
+                return
+            if others and (truth := self._view.truth(topic, 0)) is not None and truth.leader == name:
+                self.elect(topic, 0, others[0])
+        raise PreconditionError(
+            f"create {topic}: {self._view.brokers()}; expected {name} to lead, with all in the SyncStateSet"
+        )
 
-        if not until(leads, _WHOLE_S_MAX):
-            raise PreconditionError(f"create {topic}: {name} does not lead it; expected it to")
+    def _leads(self, topic: str, name: str) -> bool:
+        truth = self._view.truth(topic, 0)
+        if truth is None or truth.leader is None:
+            return False
+        if truth.leader != name:
+            try:
+                self.elect(topic, 0, name)
+            except PreconditionError:
+                pass  # asked again once it can
+            return False
+        told = epochs_at(str(self._run.nodes[name]))
+        return told is not None and told.leads and self._is_whole()
 
     def _number_of(self, name: str) -> int:
         found = self._view.brokers()

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from harness.ability import Ability
-from harness.launch import Launch
+from harness.launch import Address, Launch
 from harness.model import UsageError
 from harness.target.log_client import clients_of
 from harness.target.metadata import Metadata, TargetRun
@@ -28,7 +28,6 @@ from targets.rocketmq.services import CONTROLLER, NAMESRV, SERVICES
 from targets.rocketmq.versions import NAME, RELEASE, RELEASES, VERSIONS, release_of
 from targets.rocketmq.wire.wire import WIRE
 from targets.rocketmq.words import WORDS
-from harness.launch import Address
 
 if TYPE_CHECKING:
     from targets.rocketmq.operating import RocketOperator
@@ -87,6 +86,7 @@ class RocketTarget:
             spec.place,
             namesrvs=_named(spec, NAMESRV),
             controllers=_named(spec, CONTROLLER),
+            priority=1 + sorted((spec.name, *spec.peers)).index(spec.name),
             settings=spec.settings,
             rules=rules,
         )
