@@ -49,6 +49,8 @@ _SMALL: Final[Mapping[str, object]] = {
     "autoCreateTopicEnable": "false",
     "fetchNameSrvAddrByDnsLookup": "false",
     "fetchNamesrvAddrByAddressServer": "false",
+    # After its start a broker spins for so long (TransactionMetricsFlushService.run): by default ten seconds.
+    "transactionMetricFlushInterval": 300,
 }
 # Times are short, to keep a run short; the time-out of heartbeats is the system's own, ten seconds. Followers never
 # leave the SyncStateSet for lag, since holds last as long as the machine is busy.
