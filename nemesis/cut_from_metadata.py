@@ -1,5 +1,5 @@
 """
-Cut a broker from ZooKeeper alone, and leave its session to the server, which ends it by its timeout or not at all.
+Cut a broker from the metadata alone, and leave its session to the server, which ends it by its timeout or not at all.
 
 A zombie's session is ended at once (nemesis/zombie.py). Here broker and ZooKeeper hear no more of each other, and
 a broker that returns in time continues its session.
@@ -13,14 +13,12 @@ from harness.cluster import link_fault, metadata_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fabric.core.rules import METADATA
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Cut the link to ZooKeeper and reset its connections; the probe is a connection or a frame that was lost."""
-    link_fault.refuse_twice(cluster, "cut-from-metadata", name)
-    rules = link_fault.LinkRules(word="lost", rules=(cluster.fabric.cut(name, METADATA, close=True),))
-    return link_fault.begin(cluster, "cut-from-metadata", Effect.METADATA_LOST, name, rules)
+    """Cut its links to the metadata and reset its connections; the probe is a connection or a frame that was lost."""
+    links = link_fault.to_metadata(cluster, name)
+    return link_fault.cut_from(cluster, "cut-from-metadata", Effect.METADATA_LOST, name, links)
 
 
 FAULT = Fault(

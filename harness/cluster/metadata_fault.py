@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.ability import Ability
 from harness.cluster import link_fault
 from harness.cluster.cluster import Cluster
 from harness.cluster.interfaces import Services
@@ -42,10 +43,15 @@ def end(cluster: Cluster, name: str) -> str:
 
 
 def _registered(cluster: Cluster, name: str) -> str:
-    """Wait until a node that was cut off has a connection and a registration; return its session."""
+    """Wait until a node that was cut off has its connections, and is a member; return what was seen of that."""
     view = cluster.metadata
-    cluster.await_(
-        lambda: cluster.fabric.connections(name, link_fault.METADATA) > 0 and view.incarnation(name) != 0,
-        lambda: f"{name} is connected to the metadata and registered",
-    )
-    return f"{name} is registered in session 0x{view.incarnation(name):x}"
+    shows = not cluster.lacks(Ability.MEMBERS)
+    links = [link for link in link_fault.to_metadata(cluster, name) if link[0] == name]
+
+    def is_back() -> bool:
+        return all(cluster.fabric.connections(*link) for link in links) and (
+            not shows or view.incarnation(name) != 0
+        )
+
+    cluster.await_(is_back, lambda: f"{name} is connected to the metadata{' and registered' if shows else ''}")
+    return f"{name} is registered in session 0x{view.incarnation(name):x}" if shows else f"{name} is connected"

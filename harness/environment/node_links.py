@@ -66,11 +66,12 @@ def open_node_links(
 
 
 def open_service_links(
-    fabric: Fabric, process: str, listening: Address, nodes: Iterable[str]
+    fabric: Fabric, process: str, place: Place, nodes: Iterable[str]
 ) -> dict[str, Address]:
     """Let the fabric know a service's process, and return where each node reaches it."""
     fabric.add_end(process)
     by_host = fabric.sender(Between.NODES) is Sender.HOST
+    listening = place.client_outside if by_host else place.internal_outside
     return {
         name: fabric.add_link(
             Between.NODES,

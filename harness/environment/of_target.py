@@ -22,13 +22,18 @@ def _links(between: Between) -> Callable[[Target], bool]:
     return lambda target: any(kind.between is between for kind in (target.wire or NO_WIRE).links)
 
 
+def _reaches_metadata(target: Target) -> bool:
+    by_links = any(service.linked and service.holds_metadata for service in target.services)
+    return by_links or _links(Between.METADATA)(target)
+
+
 def _shows_clocks(target: Target) -> bool:
     return target.clocks is not None
 
 
 # Whether a target has it, and what it lacks otherwise.
 _HAS: Final[Mapping[Ability, tuple[Callable[[Target], bool], str]]] = {
-    Ability.METADATA_LINKS: (_links(Between.METADATA), "its wire has no links to the metadata"),
+    Ability.METADATA_LINKS: (_reaches_metadata, "its wire has no links to the metadata"),
     Ability.CLIENT_LINKS: (_links(Between.CLIENTS), "its wire has no links from clients"),
     Ability.CLIENT_PROCESSES: (lambda target: target.clients.killable, "no client of it has a process of its own"),
     Ability.WALL_CLOCK: (_shows_clocks, "its nodes print no clocks"),

@@ -7,8 +7,8 @@ or SYNCED, and has returned when the next call is treated so; getting it returns
 file to watch, and an answer proves that the process is at work.
 
 One thread serves all calls, so a slow disk is slow for everybody. Files are opened with direct IO, so that every
-read and write arrives here and none is answered by the page cache of this mount; except index files, which Apache
-Kafka maps into memory, which direct IO does not allow. Links cannot be made: nobody leads this process out of its
+read and write arrives here and none is answered by the page cache of this mount; except files that are mapped into
+memory, which direct IO does not allow. Links cannot be made: nobody leads this process out of its
 folder.
 Source:  FUSE in the kernel's documentation, "FUSE I/O Modes"; mfusepy, which binds libfuse by ctypes.
 """
@@ -19,6 +19,7 @@ import argparse
 import errno
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -30,8 +31,8 @@ from harness.hosts.fault_rules import ASK, CHANGE, FSYNC, MAKE, READ, WRITE, Fau
 CONTROL: Final = "user.fencepost.disk"
 MEND: Final = "mend"
 SYNCED: Final = "synced"
-# Apache Kafka maps these into memory.
-MAPPED: Final = (".index", ".timeindex")
+# What is mapped into memory: Apache Kafka's indexes; RocketMQ's logs and queues, named by a number, and `checkpoint`.
+MAPPED: Final = re.compile(r"(\.index|\.timeindex|/\d{17,20}|/checkpoint)$")
 _STAT: Final = (
     "st_mode",
     "st_ino",
@@ -224,7 +225,7 @@ class FaultFs:
 
     def _open(self, path: str, handle: int, fi: Any) -> None:
         fi.fh = handle
-        fi.direct_io = 0 if path.endswith(MAPPED) else 1
+        fi.direct_io = 0 if MAPPED.search(path) else 1
         self._paths[handle] = path
 
     def _give(self, path: str) -> None:

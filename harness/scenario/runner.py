@@ -179,8 +179,7 @@ class Play:
         for partition in cluster.partitions[1:]:
             cluster.await_(partial(_is_ready, partition), partition.lacking)
         cluster.await_(cluster.churned.works, cluster.churned.lacking)
-        if cluster.traits.commit is Commit.QUORUM:
-            # Its metadata are on the same disks as its logs: what a power loss takes is to be records alone.
+        if cluster.traits.begins_flushed:
             cluster.time.together(cluster.host.flush, sorted(self.scenario.stores))
         if self.scenario.clients:
             nodes = {name: cluster.address_of(name) for name in cluster.ids}

@@ -69,6 +69,9 @@ class Traits:
         flushed_files: a regular expression of the paths of files that are flushed by themselves; "" for any.
         files_move: whether a running node's files lag behind what it holds, or change by themselves. The final
             logs are then read after all nodes were killed.
+        begins_flushed: whether nodes keep more than logs on their disks from their start on, such as who they are
+            and which topics there are. That is flushed before a schedule begins: what a power loss takes is to be
+            records alone.
         deletes_later: whether the delete of a topic may take effect after it was acknowledged. Until then the
             topic is there, and cannot be created again.
         refuses_old_membership: whether a node that starts while its older membership stands ends at once; then
@@ -97,6 +100,7 @@ class Traits:
     clean_file: str = ""
     flushed_files: str = ""
     files_move: bool = False
+    begins_flushed: bool = False
     deletes_later: bool = False
     refuses_old_membership: bool = False
     idempotence: bool = False

@@ -48,6 +48,7 @@ _TRAITS: Final = Traits(
     first_offset=1,
     tells_flushes=False,
     files_move=True,
+    begins_flushed=True,
     election_s=_ELECTION_S,
     catch_up_s=_CATCH_UP_S,
 )

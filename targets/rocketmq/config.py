@@ -18,7 +18,7 @@ from harness.java import find_java
 from harness.launch import Address, Launch, Place, Runtime
 from harness.target.settings import Settings, refuse
 from targets.rocketmq.building import MAIN, class_path
-from targets.rocketmq.versions import RELEASE, Release, library
+from targets.rocketmq.versions import CONTROLLER_TYPE, RELEASE, Release, library
 
 FILE: Final = "settings.conf"
 HOSTS: Final = "hosts"
@@ -86,6 +86,8 @@ OWNED: Final = frozenset(
         "storePathRootDir",
     }
 )
+# Rules that are no settings of a broker.
+_NO_BROKERS: Final = frozenset({RELEASE, CONTROLLER_TYPE})
 _ADD_OPENS: Final = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.nio", "sun.nio.ch", "java.util", "jdk.internal.misc")
@@ -148,7 +150,7 @@ def settings_of(settings: Settings, rules: Mapping[str, str]) -> dict[str, objec
     Raises:
         UsageError: RocketMQ has nothing for one of them.
     """
-    found: dict[str, object] = {name: value for name, value in rules.items() if name != RELEASE}
+    found: dict[str, object] = {name: value for name, value in rules.items() if name not in _NO_BROKERS}
     if settings.replica_lag_ms_max is not None:
         found["haMaxTimeSlaveNotCatchup"] = settings.replica_lag_ms_max
     lacking = {

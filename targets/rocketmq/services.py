@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from harness.launch import Address, Launch
@@ -11,7 +11,7 @@ from harness.target.services import LEADER, Others, Process, Service
 from targets.rocketmq.asking import ASKED_S, leads
 from targets.rocketmq.clients.connection import ask_once
 from targets.rocketmq.config import CONTROLLER_MAIN, FILE_BYTES, NAMESRV_MAIN, host_of, launched
-from targets.rocketmq.versions import release_of
+from targets.rocketmq.versions import CONTROLLER_TYPE, DLEDGER, JRAFT, release_of
 from targets.rocketmq.wire.frames import Code
 
 NAMESRV: Final = "namesrv"
@@ -26,7 +26,7 @@ def name_server(process: Process, peers: Sequence[Process], others: Others) -> L
     del peers, others
     run, place = process.run, process.place
     assert run is not None, "a name server serves one run"
-    conf = {"listenPort": place.internal.port, "bindAddress": place.internal.host}
+    conf = {"listenPort": place.client.port, "bindAddress": place.client.host}
     return launched(NAMESRV_MAIN, place, release_of(run.protocol), conf, run.hosts, heap="96m")
 
 
@@ -35,20 +35,39 @@ def controller(process: Process, peers: Sequence[Process], others: Others) -> La
     del others
     run, place = process.run, process.place
     assert run is not None, "a controller serves one run"
+    kind = run.rules.get(CONTROLLER_TYPE, DLEDGER)
     conf = {
-        "controllerDLegerGroup": _PEERS,
-        "controllerDLegerPeers": ";".join(
-            f"n{each.number}-{host_of(each.name)}:{each.place.internal.port}" for each in peers
-        ),
-        "controllerDLegerSelfId": f"n{process.number}",
-        "listenPort": place.internal.port,
-        "bindAddress": place.internal.host,
+        "listenPort": place.client.port,
+        "bindAddress": place.client.host,
         "controllerStorePath": f"{place.data_dir}/controller",
         "mappedFileSize": FILE_BYTES,
         "scanNotActiveBrokerInterval": 500,
+        CONTROLLER_TYPE: kind,
+        **(_jraft(process, peers) if kind == JRAFT else _dledger(process, peers)),
     }
-    hosts = {**run.hosts, **{each.name: each.place.internal.host for each in peers}}
+    hosts = {**run.hosts, **{each.name: each.place.client.host for each in peers}}
     return launched(CONTROLLER_MAIN, place, release_of(run.protocol), conf, hosts, heap="128m")
+
+
+def _dledger(process: Process, peers: Sequence[Process]) -> Mapping[str, object]:
+    """Return the settings of one that replicates by DLedger: peers and brokers reach it at the same address."""
+    named = (f"n{each.number}-{host_of(each.name)}:{each.place.client.port}" for each in peers)
+    return {
+        "controllerDLegerGroup": _PEERS,
+        "controllerDLegerPeers": ";".join(named),
+        "controllerDLegerSelfId": f"n{process.number}",
+    }
+
+
+def _jraft(process: Process, peers: Sequence[Process]) -> Mapping[str, object]:
+    """Return the settings of one that replicates by jRaft: peers reach it at an address of their own."""
+    raft = {each.number: f"{host_of(each.name)}:{each.place.internal.port}" for each in peers}
+    return {
+        "jRaftGroupId": _PEERS,
+        "jRaftServerId": raft[process.number],
+        "jRaftInitConf": ",".join(raft.values()),
+        "jRaftControllerRPCAddr": ",".join(f"{host_of(each.name)}:{each.place.client.port}" for each in peers),
+    }
 
 
 def name_server_mode(address: Address) -> str:
@@ -73,7 +92,7 @@ SERVICES: Final = (
         launch=controller,
         mode=controller_mode,
         several=3,
-        listeners=1,
+        listeners=2,
         linked=True,
         holds_metadata=True,
     ),

@@ -24,8 +24,18 @@ from targets.rocketmq.building import class_path
 from targets.rocketmq.clients.client import RocketClient
 from targets.rocketmq.config import OWNED, broker_conf, broker_launch, host_of
 from targets.rocketmq.logs.reader import LOGS
+from targets.rocketmq.nemeses import FAULTS
 from targets.rocketmq.services import CONTROLLER, NAMESRV, SERVICES
-from targets.rocketmq.versions import NAME, RELEASE, RELEASES, VERSIONS, release_of
+from targets.rocketmq.versions import (
+    CONTROLLER_TYPE,
+    DLEDGER,
+    JRAFT,
+    NAME,
+    RELEASE,
+    RELEASES,
+    VERSIONS,
+    release_of,
+)
 from targets.rocketmq.wire.wire import WIRE
 from targets.rocketmq.words import WORDS
 
@@ -42,6 +52,7 @@ _TRAITS: Final = Traits(
     metadata="the controller",
     epochs=Epochs.BESIDE,
     tells_flushes=False,
+    begins_flushed=True,
     seen=Seen.POLLED,
     election_s=_ELECTION_S,
     catch_up_s=_CATCH_UP_S,
@@ -58,7 +69,7 @@ class RocketTarget:
     logs = LOGS
     abilities = frozenset({Ability.ELECT})
     services = SERVICES
-    faults: Mapping[str, object] = {}
+    faults: Mapping[str, object] = FAULTS
     clocks = None
     downloads = None
 
@@ -123,6 +134,8 @@ def _setting(change: str) -> tuple[str, str]:
         raise UsageError(f"rule {change!r}: expected a broker's setting, such as slaveTimeout=3000")
     if name in OWNED:
         raise UsageError(f"rule {change!r}: the harness sets {name} itself; expected another setting")
+    if name == CONTROLLER_TYPE and value not in (DLEDGER, JRAFT):
+        raise UsageError(f"rule {change!r}: expected {CONTROLLER_TYPE}={DLEDGER} or {JRAFT}")
     return name, value
 
 
