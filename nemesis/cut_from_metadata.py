@@ -1,8 +1,7 @@
 """
-Cut a broker from the metadata alone, and leave its session to the server, which ends it by its timeout or not at all.
+Cut a broker from the metadata alone: they hear no more of each other, and a time-out ends its session, or nothing.
 
-A zombie's session is ended at once (nemesis/zombie.py). Here broker and ZooKeeper hear no more of each other, and
-a broker that returns in time continues its session.
+A zombie's session is ended at once (nemesis/zombie.py). Here a broker that returns in time continues its session.
 Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; KAFKA-6879; KAFKA-6880.
 """
 
@@ -16,14 +15,14 @@ from harness.effect import Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Cut its links to the metadata and reset its connections; the probe is a connection or a frame that was lost."""
+    """Cut its links to the metadata, and reset them; the probe is a connection or a frame that was lost."""
     links = link_fault.to_metadata(cluster, name)
     return link_fault.cut_from(cluster, "cut-from-metadata", Effect.METADATA_LOST, name, links)
 
 
 FAULT = Fault(
     name="cut-from-metadata",
-    doc="cut the node from ZooKeeper alone; its session lives on until its own timeout",
+    doc="cut the node from the metadata alone; its session lives on until its own timeout",
     inject=inject,
     heal=metadata_fault.end,
     probe=link_fault.probe,

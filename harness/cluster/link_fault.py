@@ -169,7 +169,7 @@ def around(cluster: Cluster, node: str) -> list[Link]:
 
 def to_metadata(cluster: Cluster, node: str, service: str = "") -> list[Link]:
     """
-    Return the links between a node and the metadata: one of their own kind, or those to linked services' processes.
+    Return the links between a node and the metadata: one of their own kind, or those to linked processes.
 
     A service that is reached by links of its own tells nodes what to do, too: these links are both ways.
 
@@ -178,8 +178,8 @@ def to_metadata(cluster: Cluster, node: str, service: str = "") -> list[Link]:
     """
     if not any(each.linked and each.holds_metadata for each in cluster.target.services):
         return [(node, METADATA)]
-    processes = linked(cluster) if cluster.services is None else cluster.services.names.get(service, linked(cluster))
-    return between((node,), processes)
+    names = {} if cluster.services is None else cluster.services.names
+    return between((node,), names.get(service, linked(cluster)))
 
 
 def linked(cluster: Cluster) -> tuple[str, ...]:

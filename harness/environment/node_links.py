@@ -33,7 +33,7 @@ def open_node_links(
     fabric: Fabric, places: Mapping[str, Place], services: Mapping[str, Mapping[str, Address]] = NO_SERVICES
 ) -> Mapping[str, NodeLinks]:
     """
-    Open the links between nodes that the wire has: of several kinds all if nodes are found by hosts, else the first.
+    Open the links between nodes that the wire has: each kind if nodes are found by hosts, else the first.
 
     Args:
         services: each linked service's process -> node -> where that node reaches it.
@@ -66,12 +66,11 @@ def open_node_links(
 
 
 def open_service_links(
-    fabric: Fabric, process: str, place: Place, nodes: Iterable[str]
+    fabric: Fabric, process: str, listening: Address, nodes: Iterable[str]
 ) -> dict[str, Address]:
     """Let the fabric know a service's process, and return where each node reaches it."""
     fabric.add_end(process)
     by_host = fabric.sender(Between.NODES) is Sender.HOST
-    listening = place.client_outside if by_host else place.internal_outside
     return {
         name: fabric.add_link(
             Between.NODES,

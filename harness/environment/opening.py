@@ -85,7 +85,9 @@ def open_machines(
         def tell(service: Service, process: Process, others: Others) -> OfRun:
             holding = past_links = tuple(of_metadata(target.services, others))
             if service.linked:
-                linked[process.name] = open_service_links(fabric, process.name, process.place, ids)
+                linked[process.name] = open_service_links(
+                    fabric, process.name, process.place.internal_outside, ids
+                )
                 holding = open_metadata_links(fabric, process.name, beyond_links(target.services, others))
             return OfRun(
                 folder=folder.absolute(),

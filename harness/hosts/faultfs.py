@@ -31,7 +31,7 @@ from harness.hosts.fault_rules import ASK, CHANGE, FSYNC, MAKE, READ, WRITE, Fau
 CONTROL: Final = "user.fencepost.disk"
 MEND: Final = "mend"
 SYNCED: Final = "synced"
-# What is mapped into memory: Apache Kafka's indexes; RocketMQ's logs and queues, named by a number, and `checkpoint`.
+# What is mapped into memory: Apache Kafka's indexes; RocketMQ's files named by a number, and `checkpoint`.
 MAPPED: Final = re.compile(r"(\.index|\.timeindex|/\d{17,20}|/checkpoint)$")
 _STAT: Final = (
     "st_mode",

@@ -148,7 +148,7 @@ def draw_chaos(
         seconds: how long it must go on at least.
         timing: how it will be played: by how much waits and time limits grow.
         controller: whether the system has one.
-        partitions: whether it can have more than one partition.
+        partitions: whether it can have more than one partition, each on nodes of its own.
         election_s: how long it may take to have a leader again; 0 for what a wait of any length has room for.
         own: messages of the system alone, which are held where a drawn word means none of its messages.
 

@@ -43,7 +43,6 @@ from harness.scenario.steps import Act, Await, ClientAct, Inject, Install, Pass,
 from harness.scenario.stop import Stop, StoppedError
 from harness.scenario.words import MessageWords
 from harness.target.clients import Client, Workload
-from harness.target.traits import Commit
 
 _log = logging.getLogger(__name__)
 

@@ -178,7 +178,7 @@ class RandomRuns:
             timing=timing,
             clients=NO_CLIENTS,
             controller=Ability.CONTROLLER in target.abilities,
-            partitions=target.clients.creates,
+            partitions=target.clients.creates and not self.traits.one_group,
             election_s=self.traits.election_s,
             own=self._own_messages,
         )

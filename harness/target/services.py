@@ -90,7 +90,7 @@ class Service:
         shared: one process may serve all runs of a suite.
         linked: nodes and each process reach each other, and each process the metadata, by links of their own,
             which rules of links name as they name nodes'. It is then never shared, and listens for nodes on
-            `place.internal`; on `place.client`, if nodes are found by hosts.
+            `place.internal`.
         holds_metadata: the harness's own view of the metadata asks it, and hears nothing while it is out. Nodes
             reach it by links to the metadata, or by links of its own if it is linked.
         prepared: file's name -> text of what must be in a process's data directory before it starts.

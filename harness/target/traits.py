@@ -79,6 +79,7 @@ class Traits:
         idempotence: whether it gives ids to idempotent producers, and heeds them.
         commit: which replicas have what is committed.
         promise: what each of them promises of what was acknowledged.
+        one_group: whether each node has each partition, and one of them leads all.
         dense: whether each record has the offset after that of the record before it.
         first_offset: the offset of a log's first record.
         seen: how changes of the metadata are seen.
@@ -106,6 +107,7 @@ class Traits:
     idempotence: bool = False
     commit: Commit = Commit.IN_SYNC
     promise: Promise = Promise.MEMORY
+    one_group: bool = False
     dense: bool = True
     first_offset: int = 0
     seen: Seen = Seen.WATCHED

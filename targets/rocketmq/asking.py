@@ -15,6 +15,8 @@ from targets.rocketmq.wire.frames import Code
 # A process that runs answers within milliseconds; one that is paused does not.
 ASKED_S: Final = 0.8
 _MASTER: Final = 0
+# What reading an answer raises that is not as RocketMQ answers: it counts as none.
+_NONSENSE: Final = (KeyError, ValueError, TypeError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ def epochs_at(address: str, *, within_s: float = ASKED_S) -> Epochs | None:
             end=int(found["maxOffset"]),
             starts={int(each["epoch"]): int(each["startOffset"]) for each in entries},
         )
-    except (OSError, FencepostError, KeyError, ValueError, TypeError, AttributeError):
+    except (OSError, FencepostError, *_NONSENSE):
         return None
 
 
@@ -92,7 +94,7 @@ def replicas_at(controllers: Sequence[Address], *, within_s: float = ASKED_S) ->
             body = f'["{GROUP}"]'.encode()
             data = ask_once(str(address), Code.GetSyncStateData, {}, body, within_s=within_s)
             return _replicas(info.fields, object_in(info.body), object_in(data.body))
-        except (OSError, FencepostError, KeyError, ValueError, TypeError, AttributeError):
+        except (OSError, FencepostError, *_NONSENSE):
             continue
     return None
 

@@ -1,4 +1,4 @@
-"""What `fencepost fetch rocketmq` brings; `fencepost test rocketmq` plays the newest release, flushing both ways."""
+"""What `fencepost fetch rocketmq` brings; `fencepost test rocketmq` plays the newest release at its safest."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from harness.java import find_java
 from harness.launch import Address, Launch, Place, Runtime
 from harness.target.settings import Settings, refuse
 from targets.rocketmq.building import MAIN, class_path
-from targets.rocketmq.versions import CONTROLLER_TYPE, RELEASE, Release, library
+from targets.rocketmq.versions import RELEASE, Release, library
 
 FILE: Final = "settings.conf"
 HOSTS: Final = "hosts"
@@ -28,6 +28,8 @@ GROUP: Final = "brokers"
 NAMESRV_MAIN: Final = "org.apache.rocketmq.namesrv.NamesrvStartup"
 CONTROLLER_MAIN: Final = "org.apache.rocketmq.controller.ControllerStartup"
 FILE_BYTES: Final = 1024 * 1024
+# The least for a file of the commit log: some hundred records.
+_FILE_BYTES_MIN: Final = 64 * 1024
 
 _LOGGING_TEXT: Final = """\
 <configuration>
@@ -52,7 +54,7 @@ _SMALL: Final[Mapping[str, object]] = {
     # After its start a broker spins for so long (TransactionMetricsFlushService.run): by default ten seconds.
     "transactionMetricFlushInterval": 300,
 }
-# Times are short, to keep a run short; the time-out of heartbeats is the system's own, ten seconds. Followers never
+# Times are short, to keep a run short; the time-out of heartbeats is the system's own, ten seconds. Slaves never
 # leave the SyncStateSet for lag, since holds last as long as the machine is busy.
 _TIMES: Final[Mapping[str, object]] = {
     "brokerHeartbeatInterval": 500,
@@ -86,8 +88,6 @@ OWNED: Final = frozenset(
         "storePathRootDir",
     }
 )
-# Rules that are no settings of a broker.
-_NO_BROKERS: Final = frozenset({RELEASE, CONTROLLER_TYPE})
 _ADD_OPENS: Final = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.nio", "sun.nio.ch", "java.util", "jdk.internal.misc")
@@ -147,16 +147,18 @@ def settings_of(settings: Settings, rules: Mapping[str, str]) -> dict[str, objec
     """
     Translate a scenario's settings, and the version's own.
 
+    Some change nothing and are no error: the version says how many must be in sync, and what is flushed.
+
     Raises:
         UsageError: RocketMQ has nothing for one of them.
     """
-    found: dict[str, object] = {name: value for name, value in rules.items() if name not in _NO_BROKERS}
+    found: dict[str, object] = {name: value for name, value in rules.items() if name != RELEASE}
     if settings.replica_lag_ms_max is not None:
         found["haMaxTimeSlaveNotCatchup"] = settings.replica_lag_ms_max
+    if settings.segment_bytes is not None:
+        found["mappedFileSizeCommitLog"] = max(settings.segment_bytes, _FILE_BYTES_MIN)
     lacking = {
         "unclean_election=yes": settings.unclean_election,
-        "flush_messages": settings.flush_messages,
-        "segment_bytes": settings.segment_bytes,
         "retention": settings.retention_ms or settings.retention_bytes,
         "compact=yes": settings.compact,
         "keys": settings.keys,
@@ -167,12 +169,7 @@ def settings_of(settings: Settings, rules: Mapping[str, str]) -> dict[str, objec
 
 
 def launched(
-    main: str,
-    place: Place,
-    release: Release,
-    conf: Mapping[str, object],
-    hosts: Mapping[str, str],
-    heap: str,
+    main: str, place: Place, release: Release, *, conf: Mapping[str, object], hosts: Mapping[str, str], heap: str
 ) -> Launch:
     """
     Return how to start a process.
@@ -219,4 +216,4 @@ def launched(
 
 def broker_launch(place: Place, release: Release, conf: Mapping[str, object], hosts: Mapping[str, str]) -> Launch:
     """Return how to start a broker; see `launched`."""
-    return launched(MAIN, place, release, conf, hosts, heap="128m")
+    return launched(MAIN, place, release, conf=conf, hosts=hosts, heap="128m")

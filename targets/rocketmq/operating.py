@@ -7,6 +7,7 @@ Source:  UpdateTopicSubCommand.java, ReElectMasterSubCommand.java; ReplicasInfoM
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from harness.cleanup.process import until
@@ -37,7 +38,7 @@ class RocketOperator(Operator):
         self._view = metadata
 
     def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
-        """Make a topic at each broker, once all are in the SyncStateSet; the first of the first group leads then."""
+        """Make a topic at each broker, once all are in the SyncStateSet; the first of the group leads then."""
         nodes = [*self._run.nodes]
         if any({*names} != {*nodes} for names in assignments):
             raise UsageError(
@@ -107,10 +108,8 @@ class RocketOperator(Operator):
         if truth is None or truth.leader is None:
             return False
         if truth.leader != name:
-            try:
+            with suppress(PreconditionError):  # asked again once it can
                 self.elect(topic, 0, name)
-            except PreconditionError:
-                pass  # asked again once it can
             return False
         told = epochs_at(str(self._run.nodes[name]))
         return told is not None and told.leads and self._is_whole()

@@ -1,8 +1,13 @@
-"""Beside the brokers: the controller, one or three of them, which elects masters; and the name server."""
+"""
+Beside the brokers: the controller, one or three of them, which elects masters; and the name server.
+
+Several controllers replicate by DLedger. With jRaft each listens on every address of the machine, whatever it is
+told (JRaftController.java, 5.3.3 and 5.5.0): that is not played.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from harness.launch import Address, Launch
@@ -11,7 +16,7 @@ from harness.target.services import LEADER, Others, Process, Service
 from targets.rocketmq.asking import ASKED_S, leads
 from targets.rocketmq.clients.connection import ask_once
 from targets.rocketmq.config import CONTROLLER_MAIN, FILE_BYTES, NAMESRV_MAIN, host_of, launched
-from targets.rocketmq.versions import CONTROLLER_TYPE, DLEDGER, JRAFT, release_of
+from targets.rocketmq.versions import release_of
 from targets.rocketmq.wire.frames import Code
 
 NAMESRV: Final = "namesrv"
@@ -27,7 +32,7 @@ def name_server(process: Process, peers: Sequence[Process], others: Others) -> L
     run, place = process.run, process.place
     assert run is not None, "a name server serves one run"
     conf = {"listenPort": place.client.port, "bindAddress": place.client.host}
-    return launched(NAMESRV_MAIN, place, release_of(run.protocol), conf, run.hosts, heap="96m")
+    return launched(NAMESRV_MAIN, place, release_of(run.protocol), conf=conf, hosts=run.hosts, heap="96m")
 
 
 def controller(process: Process, peers: Sequence[Process], others: Others) -> Launch:
@@ -35,39 +40,19 @@ def controller(process: Process, peers: Sequence[Process], others: Others) -> La
     del others
     run, place = process.run, process.place
     assert run is not None, "a controller serves one run"
-    kind = run.rules.get(CONTROLLER_TYPE, DLEDGER)
+    named = (f"n{each.number}-{host_of(each.name)}:{each.place.client.port}" for each in peers)
     conf = {
+        "controllerDLegerGroup": _PEERS,
+        "controllerDLegerPeers": ";".join(named),
+        "controllerDLegerSelfId": f"n{process.number}",
         "listenPort": place.client.port,
         "bindAddress": place.client.host,
         "controllerStorePath": f"{place.data_dir}/controller",
         "mappedFileSize": FILE_BYTES,
         "scanNotActiveBrokerInterval": 500,
-        CONTROLLER_TYPE: kind,
-        **(_jraft(process, peers) if kind == JRAFT else _dledger(process, peers)),
     }
     hosts = {**run.hosts, **{each.name: each.place.client.host for each in peers}}
-    return launched(CONTROLLER_MAIN, place, release_of(run.protocol), conf, hosts, heap="128m")
-
-
-def _dledger(process: Process, peers: Sequence[Process]) -> Mapping[str, object]:
-    """Return the settings of one that replicates by DLedger: peers and brokers reach it at the same address."""
-    named = (f"n{each.number}-{host_of(each.name)}:{each.place.client.port}" for each in peers)
-    return {
-        "controllerDLegerGroup": _PEERS,
-        "controllerDLegerPeers": ";".join(named),
-        "controllerDLegerSelfId": f"n{process.number}",
-    }
-
-
-def _jraft(process: Process, peers: Sequence[Process]) -> Mapping[str, object]:
-    """Return the settings of one that replicates by jRaft: peers reach it at an address of their own."""
-    raft = {each.number: f"{host_of(each.name)}:{each.place.internal.port}" for each in peers}
-    return {
-        "jRaftGroupId": _PEERS,
-        "jRaftServerId": raft[process.number],
-        "jRaftInitConf": ",".join(raft.values()),
-        "jRaftControllerRPCAddr": ",".join(f"{host_of(each.name)}:{each.place.client.port}" for each in peers),
-    }
+    return launched(CONTROLLER_MAIN, place, release_of(run.protocol), conf=conf, hosts=hosts, heap="128m")
 
 
 def name_server_mode(address: Address) -> str:
@@ -92,7 +77,7 @@ SERVICES: Final = (
         launch=controller,
         mode=controller_mode,
         several=3,
-        listeners=2,
+        listeners=1,
         linked=True,
         holds_metadata=True,
     ),

@@ -18,10 +18,6 @@ from harness.registry import pick
 
 NAME: Final = "rocketmq"
 RELEASE: Final = "release"
-# By what several controllers replicate what they hold true: a setting of them, and no broker's.
-CONTROLLER_TYPE: Final = "controllerType"
-DLEDGER: Final = "DLedger"
-JRAFT: Final = "jRaft"
 ASYNC: Final = "async"
 DEFAULTS: Final = "defaults"
 _CENTRAL: Final = "https://repo.maven.apache.org/maven2"

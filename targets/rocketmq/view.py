@@ -1,8 +1,8 @@
 """
 What the controller of a cluster of RocketMQ holds true: the master of the brokers, and their SyncStateSet.
 
-A group of brokers has one master, one epoch and one SyncStateSet, so these are the state of each queue of each topic
-that the harness made. It is asked again and again: what lies between two looks is not known.
+A group of brokers has one master, one epoch and one SyncStateSet, so these are the state of each queue of each
+topic that the harness made. It is asked again and again: what lies between two looks is not known.
 """
 
 from __future__ import annotations

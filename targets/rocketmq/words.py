@@ -36,7 +36,7 @@ WORDS: Final[Mapping[str, Means | Lacks]] = {
     "elect": Means("the controller is asked to elect it, as by `mqadmin electMaster`"),
     "expire": Lacks("no request ends a broker's membership"),
     "zombie": Lacks("no request ends a broker's membership"),
-    "cut-from-metadata": Means("its links to controllers and name servers are cut; heartbeats are missed for 10 s"),
+    "cut-from-metadata": Means("its links to controllers and name servers are cut; heartbeats are missed 10 s"),
     "depose-controller": Lacks("no request has a controller step down"),
     "move-away": Lacks("all brokers of a group have all of its topics"),
     "add": Lacks("queues are those that the topic was made with"),

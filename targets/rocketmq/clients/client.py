@@ -18,7 +18,7 @@ from typing import Final
 from harness.target.log_client import AtNode, Found, NotNow, Refused
 from targets.rocketmq.asking import ASKED_S, epochs_at
 from targets.rocketmq.clients.connection import AnswerError, Connection
-from targets.rocketmq.logs.commit_log import Entry, entries
+from targets.rocketmq.logs.commit_log import Damage, entries
 from targets.rocketmq.wire.frames import Code, Frame
 
 _GROUP: Final = "fencepost"
@@ -67,6 +67,7 @@ class RocketClient(AtNode):
         if not self.leads():
             raise Refused(f"{self.address}: it says that it does not lead; expected one that does")
         found: list[Found] = []
+        until = time.monotonic() + self.patience_s
         for _ in range(_ROUNDS_MAX):
             answer = self._asked(Code.PullMessage, self._pull(first), b"")
             if answer.code and answer.code not in (_NOT_FOUND, _AGAIN, _MOVED):
@@ -74,7 +75,8 @@ class RocketClient(AtNode):
             came = [] if answer.code else list(_records(answer.body, first))
             found += came
             after = int(answer.fields.get("nextBeginOffset", first))
-            if answer.code == _NOT_FOUND or after <= first or len(found) >= _RECORDS_MAX:
+            over = len(found) >= _RECORDS_MAX or time.monotonic() >= until
+            if answer.code == _NOT_FOUND or after <= first or over:
                 break
             first = after
         return found
@@ -121,7 +123,9 @@ class RocketClient(AtNode):
 
 def _records(body: bytes, first: int) -> Iterator[Found]:
     for each in entries(body):
-        if isinstance(each, Entry) and each.queue_offset >= first:
+        if isinstance(each, Damage):
+            raise OSError(f"answer of {len(body)} bytes, byte {each.at}: {each.why}; expected records")
+        if each.queue_offset >= first:
             yield Found(each.queue_offset, each.value)
 
 

@@ -5,8 +5,8 @@ Records of a commit log, one after the other, as files, replication and answers 
     born: time 8 and host 8 or 20, stored: time 8 and host 8 or 20, times consumed again 4, transaction 8,
     body: 4 and so many, topic: 1 and so many, properties: 2 and so many
 
-A file ends with a blank that has a magic of its own. Files are made ahead, as zeros; what a truncation leaves behind
-the end looks like any other record. The number of an epoch is in no record.
+A file ends with a blank that has a magic of its own. Files are made ahead, as zeros; what a truncation leaves
+behind the end looks like any other record. The number of an epoch is in no record.
 
 Source:  MessageDecoder.java and MessageExtEncoder.java; CommitLog.checkMessageAndReturnSize, 5.3.3 and 5.5.0.
 """
@@ -23,7 +23,8 @@ _HEAD: Final = struct.Struct(">iIIiiqqi")
 _INT: Final = struct.Struct(">i")
 _MAGIC: Final = 0xDAA320A7
 _MAGIC_LONG_TOPIC: Final = 0xDAA320AB
-_BLANK: Final = 0xBBCCDDEE
+# What ends a file (BLANK_MAGIC_CODE).
+BLANK: Final = 0xCBD43194
 _BLANK_BYTES: Final = 8
 _BORN_V6: Final = 1 << 4
 _STORED_V6: Final = 1 << 5
@@ -77,7 +78,7 @@ def entries(data: bytes, *, checked: bool = True) -> Iterator[Entry | Damage]:
     at = 0
     while at + _BLANK_BYTES <= len(data):
         size, magic = struct.unpack_from(">iI", data, at)
-        if magic == _BLANK or size == 0:
+        if magic == BLANK or size == 0:
             return
         if magic not in (_MAGIC, _MAGIC_LONG_TOPIC) or not _HEAD.size < size <= BYTES_MAX:
             yield Damage(at=at, why=f"size {size}, magic {magic:08x}; expected a record")
@@ -88,15 +89,12 @@ def entries(data: bytes, *, checked: bool = True) -> Iterator[Entry | Damage]:
         at += size
 
 
-def ends(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield (offset, size) of each record, by sizes and magics alone."""
-    at = 0
-    while at + _BLANK_BYTES <= len(data):
-        size, magic = struct.unpack_from(">iI", data, at)
-        if magic not in (_MAGIC, _MAGIC_LONG_TOPIC) or not 0 < size <= len(data) - at:
-            return
-        yield at, size
-        at += size
+def begins_record(data: bytes) -> bool:
+    """Return whether these bytes may be the beginning of a record, of which the rest is still to come."""
+    if len(data) < _BLANK_BYTES:
+        return bool(data)
+    size, magic = struct.unpack_from(">iI", data)
+    return magic in (_MAGIC, _MAGIC_LONG_TOPIC) and len(data) < size <= BYTES_MAX
 
 
 def _entry(data: bytes, at: int, size: int, magic: int, checked: bool) -> Entry | Damage:

@@ -1,11 +1,11 @@
 """
 The log reader of RocketMQ; see harness/target/logs.py for every call.
 
-A broker has one log for all its topics, `commitlog/`, in files that are named after the offset of their first byte.
-Records of one queue of a topic are a partition's log here, with their offsets in the queue; their epochs are those
-of the file of epochs. Files have no end of their own: while a broker runs it is asked where its log ends, and what
-follows is not its log. Once it is down, its log is what it would take for its own at its next start: each record up
-to the first that is none. After a truncation these are records that it had cut off.
+A broker has one log for all its topics, `commitlog/`, in files that are named after the offset of their first
+byte. Records of one queue of a topic are a partition's log here, with their offsets in the queue; their epochs are
+those of the file of epochs. Files have no end of their own: while a broker runs it is asked where its log ends,
+and what follows is not its log. Once it is down, its log is what it would take for its own at its next start: each
+record up to the first that is none. After a truncation these are records that it had cut off.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -23,13 +24,14 @@ from harness.logs.stream import Reading, RecordsReading, Unread
 from harness.target.logs import NodeFiles
 from targets.rocketmq.asking import epochs_at
 from targets.rocketmq.config import CLUSTER, GROUP
-from targets.rocketmq.logs.commit_log import Damage, Entry, entries
+from targets.rocketmq.logs.commit_log import BLANK, Damage, Entry, entries
 from targets.rocketmq.logs.epochs import Starts, epoch_at, starts_in
 
 FOLDER: Final = "commitlog"
 _TOPICS: Final = "config/topics.json"
 _TOPICS_BYTES_MAX: Final = 16 * 1024 * 1024
 _FILE_BYTES_MAX: Final = 1024 * 1024 * 1024
+_HEAD: Final = struct.Struct(">iI")
 _FILE: Final = re.compile(r"\d{20}")
 _QUEUES_MAX: Final = 1000
 # Topics that a broker makes for itself; others of its own begin with `rmq_sys_`.
@@ -58,9 +60,10 @@ class RocketLogs:
     def partitions(self, node: NodeFiles) -> Iterable[tuple[str, int]]:
         """Return each queue of each topic that the broker has settings of, and of each that has records."""
         found = dict.fromkeys(_configured(node.folder))
-        for entry in _log(node.folder, None):
-            if isinstance(entry, Entry) and not _is_own(entry.topic):
-                found[entry.topic, entry.queue] = None
+        with suppress(OSError):  # whose reading says why
+            for entry in _log(node.folder, None):
+                if isinstance(entry, Entry) and 0 <= entry.queue < _QUEUES_MAX and not _is_own(entry.topic):
+                    found[entry.topic, entry.queue] = None
         return list(found)
 
     def reading(self, node: NodeFiles, topic: str, partition: int) -> Reading:
@@ -115,36 +118,37 @@ def _log(folder: Folder, end: int | None, *, checked: bool = True) -> Iterator[E
     Args:
         end: where it ends; None: at the first record that is none, as a broker that starts takes it.
     """
+    reached = None
     for start in _files(folder):
-        if end is not None and start >= end:
-            return
+        if (end is not None and start >= end) or reached not in (None, start):
+            break
         limit = _FILE_BYTES_MAX if end is None else min(end - start, _FILE_BYTES_MAX)
         data = _read(folder, start, limit)
-        last = 0
+        reached = start
         for found in entries(data, checked=checked):
             if isinstance(found, Damage):
-                if end is None:
-                    return
-                yield Damage(at=start + found.at, why=found.why, size=found.size)
-                if not found.size:
-                    return
-            elif found.position != start + found.at:
                 if end is not None:
-                    why = f"a record that says that it is at byte {found.position}"
-                    yield Damage(at=start + found.at, why=why)
+                    yield Damage(at=start + found.at, why=found.why, size=found.size)
+                if end is None or not found.size:
+                    return
+            elif found.position != reached:
+                if end is not None:
+                    yield Damage(at=reached, why=f"a record that says that it is at byte {found.position}")
                 return
             else:
                 yield found
-            last = found.at + found.size
-        if not _rolled(data, last):
-            if end is not None and start + last < end:
-                yield Damage(at=start + last, why=f"no record; expected one, as the log ends at byte {end}")
-            return
+            reached = start + found.at + found.size
+        reached = _after(data, start, reached)
+    if end is not None and (reached or 0) < end:
+        yield Damage(at=reached or 0, why=f"no record; expected one, as the log ends at byte {end}")
 
 
-def _rolled(data: bytes, at: int) -> bool:
-    """Return whether a file goes on with the blank that ends it, or has been read up to its last byte."""
-    return at >= len(data) or data[at + 4 : at + 8] == b"\xbb\xcc\xdd\xee"
+def _after(data: bytes, start: int, reached: int) -> int:
+    """Return where the next file must begin: behind the blank that ends this one, or where its records end."""
+    size, magic = (
+        _HEAD.unpack_from(data, reached - start) if len(data) - (reached - start) >= _HEAD.size else (0, 0)
+    )
+    return reached + size if magic == BLANK and size > 0 else reached
 
 
 def _files(folder: Folder) -> list[int]:
@@ -167,7 +171,7 @@ def _path(start: int) -> str:
 
 def _configured(folder: Folder) -> Iterator[tuple[str, int]]:
     """Yield each queue that the file of topics has; none if it cannot be read: it is rewritten in place."""
-    with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
+    with suppress(OSError, ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError):
         with os.fdopen(folder.open(_TOPICS), "rb") as file:
             table: Mapping[str, Any] = json.loads(file.read(_TOPICS_BYTES_MAX))["topicConfigTable"]
         for topic, about in table.items():

@@ -1,4 +1,4 @@
-"""The faults that RocketMQ adds to the common ones: a broker is cut from one service alone, and reaches it again."""
+"""The faults that RocketMQ adds to the common ones: a broker is cut from one service, and reaches it again."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def read(frame: bytes) -> Frame:
             remark=str(found.get("remark") or ""),
             body=frame[HEAD.size + size :],
         )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise Unreadable(f"head {head[:_SHOWN]!r}: {error!r:.100}; expected JSON of a remoting command") from error
 
 

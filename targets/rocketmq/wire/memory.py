@@ -12,6 +12,7 @@ from typing import Final
 
 # Beyond so many records of a queue the oldest are forgotten: rules name what is new.
 _RECORDS_MAX: Final = 50_000
+_QUEUES_MAX: Final = 1000
 
 
 class Memory:
@@ -24,6 +25,8 @@ class Memory:
 
     def note(self, topic: str, queue: int, *, end: int, after: int) -> None:
         """Remember a record: the byte after it, and the offset after it."""
+        if (topic, queue) not in self._ends and len(self._ends) >= _QUEUES_MAX:
+            return
         ends = self._ends.setdefault((topic, queue), [])
         offsets = self._offsets.setdefault((topic, queue), [])
         index = bisect_left(ends, end)

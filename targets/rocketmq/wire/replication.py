@@ -15,8 +15,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+from harness.target.length_prefix import LENGTH_MAX
 from harness.target.wire import Direction, Link, Message, NotFramedError, Seen, Word
-from targets.rocketmq.logs.commit_log import Entry, entries
+from targets.rocketmq.logs.commit_log import Entry, begins_record, entries
 from targets.rocketmq.wire.memory import Memory
 
 _HANDSHAKE: Final = 1
@@ -27,7 +28,7 @@ _REPORT: Final = struct.Struct(">iq")
 _SENT: Final = struct.Struct(">iiqiqq")
 _SLAVE_BYTES: Final = {_HANDSHAKE: 16, _TRANSFER: _REPORT.size}
 _MASTER_BYTES: Final = {_HANDSHAKE: 20, _TRANSFER: _SENT.size}
-_BODY_BYTES_MAX: Final = 128 * 1024 * 1024
+_BODY_BYTES_MAX: Final = LENGTH_MAX - _SENT.size
 
 
 class Replication:
@@ -68,9 +69,7 @@ class Replication:
             _, _, position, _, _, _ = _SENT.unpack_from(frame)
             self._remember(position, frame[_SENT.size :])
         offsets = self._memory.offsets_at(position)
-        return Message(
-            seen=Seen(link=self._link, api=Word.FETCH.value, direction=direction, offsets=offsets)
-        )
+        return Message(seen=Seen(link=self._link, api=Word.FETCH.value, direction=direction, offsets=offsets))
 
     def sent_again(self, correlation: int) -> None:
         """Raise AssertionError: no frame of it has a number."""
@@ -86,4 +85,5 @@ class Replication:
                 break
             after = each.at + each.size
             self._memory.note(each.topic, each.queue, end=position + after, after=each.queue_offset + 1)
-        self._begun, self._begun_at = data[after:], position + after
+        rest = data[after:]
+        self._begun, self._begun_at = rest if begins_record(rest) else b"", position + after

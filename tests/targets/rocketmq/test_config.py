@@ -46,12 +46,13 @@ def reached_at(src: str, dst: str) -> Address:
 
 
 def place_of(name: str) -> Place:
+    """Return where a process is; a service's listens on one address."""
     return Place(
         data_dir=f"/data/{name}",
         conf_dir=f"/conf/{name}",
         python="python",
         client=listens(name, 0),
-        internal=listens(name, 1),
+        internal=listens(name, 1 if name in NODES else 0),
         client_outside=Address(host="10.0.0.1", port=1),
         internal_outside=Address(host="10.0.0.1", port=2),
         java="/usr/java",
@@ -160,8 +161,8 @@ def test_service_resolves_each_node_to_the_address_that_it_alone_is_given(name: 
 def test_controllers_name_their_peers_and_themselves() -> None:
     for number, name in enumerate(BESIDE[1:], start=1):
         conf = conf_of(beside(name))
-        peers = "n1-controller-1:1041;n2-controller-2:1051;n3-controller-3:1061"
-        assert (peers, f"n{number}", str(listens(name, 1).port), f"/data/{name}/controller") == tuple(
+        peers = "n1-controller-1:1040;n2-controller-2:1050;n3-controller-3:1060"
+        assert (peers, f"n{number}", str(listens(name, 0).port), f"/data/{name}/controller") == tuple(
             conf[each]
             for each in ("controllerDLegerPeers", "controllerDLegerSelfId", "listenPort", "controllerStorePath")
         )
@@ -199,8 +200,6 @@ def test_java_is_looked_for_if_the_place_names_none(monkeypatch: pytest.MonkeyPa
     ("asked", "what"),
     [
         ({"unclean_election": True}, "unclean_election=yes"),
-        ({"flush_messages": 1}, "flush_messages"),
-        ({"segment_bytes": 4096}, "segment_bytes"),
         ({"retention_ms": 5}, "retention"),
         ({"retention_bytes": 5}, "retention"),
         ({"compact": True}, "compact=yes"),
@@ -215,10 +214,27 @@ def test_setting_for_which_rocketmq_has_nothing_is_refused_in_one_line(asked: di
 
 
 @pytest.mark.parametrize(
-    "asked", [{"message_format": MessageFormat.WITH_EPOCHS}, {"heal_within_s": 2.5}, {"replica_lag_ms_max": None}]
+    "asked",
+    [
+        {"min_isr": 2},
+        {"flush_messages": 1},
+        {"message_format": MessageFormat.WITH_EPOCHS},
+        {"heal_within_s": 2.5},
+        {"replica_lag_ms_max": None},
+        {"segment_bytes": None},
+    ],
 )
 def test_setting_that_changes_nothing_is_taken(asked: dict[str, Any]) -> None:
     assert conf_of(broker()) == conf_of(broker(**asked))
+
+
+@pytest.mark.parametrize(
+    ("asked", "bytes_of_file"), [(None, 2**20), (2**20, 2**20), (100_000, 100_000), (14, 2**16)]
+)
+def test_files_of_the_log_are_as_large_as_the_scenario_says_and_hold_some_records(
+    asked: int | None, bytes_of_file: int
+) -> None:
+    assert str(bytes_of_file) == conf_of(broker(segment_bytes=asked))["mappedFileSizeCommitLog"]
 
 
 def test_lag_of_followers_is_the_scenario_s() -> None:

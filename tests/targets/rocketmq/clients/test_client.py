@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -299,13 +299,15 @@ def test_pull_whose_answer_is_none_is_an_error_of_the_system(serve: Serve) -> No
 
 @pytest.mark.parametrize("body", [b"\xff" * 300, bytes(300), log_of(b"m0") + b"\xff" * 50, log_of(b"m0")[:-1]])
 def test_body_of_a_pull_may_be_anything(body: bytes) -> None:
-    for offset, value in found(Pulls(pulled(body, 1), pulled(code=NOT_FOUND))):
-        assert (0, b"m0") == (offset, value)
+    with suppress(OSError):  # no record: then what was read is unknown
+        for offset, value in found(Pulls(pulled(body, 1), pulled(code=NOT_FOUND))):
+            assert (0, b"m0") == (offset, value)
 
 
 def test_record_with_another_checksum_is_never_handed_over() -> None:
     body = log_of(b"m0") + record(b"m1", 1, 1, says=Says(crc=7))
-    assert (1, b"m1") not in found(Pulls(pulled(body, 2), pulled(code=NOT_FOUND)))
+    with pytest.raises(OSError, match="its body has another checksum than it says"):
+        found(Pulls(pulled(body, 2), pulled(code=NOT_FOUND)))
 
 
 # --- what a broker says of itself ------------------------------------------------------------------------------

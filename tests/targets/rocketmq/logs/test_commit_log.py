@@ -158,10 +158,10 @@ def test_length_of_a_part_that_lies_is_damage_and_the_rest_is_read(says: Says, b
     assert [b"one"] * (behind == ONE) == [each.value for each in found[1:] if isinstance(each, Entry)]
 
 
-def test_parts_that_lie_together_are_damage() -> None:
-    """A negative length of the body and a topic that makes up for it."""
-    longer = record(b"one", topic="logs", says=Says(body=-1))
-    assert len(longer) == damage(longer).size
+def test_body_of_less_than_nothing_is_damage_although_the_parts_have_the_size() -> None:
+    """Its length ends with the byte that would be the length of the topic."""
+    lying = record(b"", topic="t" * 254, properties=b"", says=Says(body=-1))
+    assert len(lying) == damage(lying).size
 
 
 # --- anything --------------------------------------------------------------------------------------------------
