@@ -33,7 +33,7 @@ def test_every_method_of_the_seam_has_a_row(interface: type) -> None:
 
 def test_row_says_whose_a_method_is() -> None:
     found = rows()
-    assert ["broker", "fluss", "kafka", "nats"] == found["of the seam"]
+    assert ["broker", "fluss", "kafka", "nats", "rocketmq"] == found["of the seam"]
     assert (["own", "own", "own", "own"], ["family", "own", "family", "plain"]) == (
         found["Target.launch"],
         found["Metadata.truth"],

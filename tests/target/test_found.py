@@ -49,7 +49,7 @@ def test_target_of_ones_own_is_found_in_its_folder_in_one_of_several_and_in_the_
         assert ["--targets", str(mine.parent)] == again("other")
     assert "mine" not in found.found()
     monkeypatch.setenv(VARIABLE, f"{mine}:{other}")
-    assert {"mine", "other", "broker", "fluss", "kafka", "nats"} == found.found().keys()
+    assert {"mine", "other", "broker", "fluss", "kafka", "nats", "rocketmq"} == found.found().keys()
     assert [] == again("broker")
 
 
