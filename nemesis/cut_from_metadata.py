@@ -16,8 +16,10 @@ from harness.effect import Band, Effect
 
 def inject(cluster: Cluster, name: str) -> str:
     """Cut its links to the metadata, and reset them; the probe is a connection or a frame that was lost."""
-    links = link_fault.to_metadata(cluster, name)
-    return link_fault.cut_from(cluster, "cut-from-metadata", Effect.METADATA_LOST, name, links)
+    link_fault.refuse_twice(cluster, "cut-from-metadata", name)
+    cuts = tuple(cluster.fabric.cut(*link, close=True) for link in link_fault.to_metadata(cluster, name))
+    rules = link_fault.LinkRules(word="lost", rules=cuts)
+    return link_fault.begin(cluster, "cut-from-metadata", Effect.METADATA_LOST, name, rules)
 
 
 FAULT = Fault(

@@ -89,18 +89,6 @@ def isolate(cluster: Cluster, fault: str, effect: Effect, node: str) -> str:
     return begin(cluster, fault, effect, node, LinkRules(word="lost", rules=rules))
 
 
-def cut_from(cluster: Cluster, fault: str, effect: Effect, node: str, links: Iterable[Link]) -> str:
-    """
-    Cut a node from the metadata by these links, whose connections end; return what was lost so far, something.
-
-    Raises:
-        PreconditionError: as `sever`.
-    """
-    refuse_twice(cluster, fault, node)
-    rules = tuple(cluster.fabric.cut(*link, close=True) for link in links)
-    return begin(cluster, fault, effect, node, LinkRules(word="lost", rules=rules))
-
-
 def impose(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRules) -> str:
     """Keep rules of a link that may be silent for long; what they take is counted when they are lifted."""
     _keep(cluster, fault, effect, node, rules)
@@ -167,19 +155,15 @@ def around(cluster: Cluster, node: str) -> list[Link]:
     return between((node,), [name for name in others if name != node])
 
 
-def to_metadata(cluster: Cluster, node: str, service: str = "") -> list[Link]:
+def to_metadata(cluster: Cluster, node: str) -> list[Link]:
     """
     Return the links between a node and the metadata: one of their own kind, or those to linked processes.
 
     A service that is reached by links of its own tells nodes what to do, too: these links are both ways.
-
-    Args:
-        service: the one service that is meant; "" for all.
     """
-    if not any(each.linked and each.holds_metadata for each in cluster.target.services):
-        return [(node, METADATA)]
-    names = {} if cluster.services is None else cluster.services.names
-    return between((node,), names.get(service, linked(cluster)))
+    if any(each.linked and each.holds_metadata for each in cluster.target.services):
+        return between((node,), linked(cluster))
+    return [(node, METADATA)]
 
 
 def linked(cluster: Cluster) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from targets.rocketmq.building import class_path
 from targets.rocketmq.clients.client import RocketClient
 from targets.rocketmq.config import OWNED, broker_conf, broker_launch, host_of
 from targets.rocketmq.logs.reader import LOGS
-from targets.rocketmq.nemeses import FAULTS
 from targets.rocketmq.services import CONTROLLER, NAMESRV, SERVICES
 from targets.rocketmq.versions import NAME, RELEASE, RELEASES, VERSIONS, release_of
 from targets.rocketmq.wire.wire import WIRE
@@ -61,7 +60,7 @@ class RocketTarget:
     logs = LOGS
     abilities = frozenset({Ability.ELECT})
     services = SERVICES
-    faults: Mapping[str, object] = FAULTS
+    faults: Mapping[str, object] = {}
     clocks = None
     downloads = None
 

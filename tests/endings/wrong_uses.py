@@ -135,7 +135,7 @@ FENCEPOST: Final = (
     use("play --power-tier lopp", "--power-tier: 'lopp'; expected one of loop, watermark. Did you mean 'loop'?"),
     use(
         "play --target brokers",
-        "unknown target 'brokers': expected one of broker, fluss, kafka, nats. Did you mean 'broker'?",
+        "unknown target 'brokers': expected one of broker, fluss, kafka, nats, rocketmq. Did you mean 'broker'?",
     ),
     use("play --target kafka:9.9.9", "unknown protocol '9.9.9': expected one of 0.10.2.2, "),
     use("run --target kafka:9.9.9", "unknown release of Apache Kafka '9.9.9': expected one of 0.10.2.2, "),
@@ -146,7 +146,8 @@ FENCEPOST: Final = (
     use(f"play --scenario {'x' * 100_000}", "unknown scenario 'xxx"),
     use("fetch", "the following arguments are required: TARGET[:VERSION]"),
     use(
-        "fetch brokr", "unknown target 'brokr': expected one of broker, fluss, kafka, nats. Did you mean 'broker'?"
+        "fetch brokr",
+        "unknown target 'brokr': expected one of broker, fluss, kafka, nats, rocketmq. Did you mean 'broker'?",
     ),
     use("fetch kafka:9", "unknown version of kafka '9': expected one of 0.10.2.2, "),
     use("fetch kafka:", "unknown version of kafka '': expected one of 0.10.2.2, "),
@@ -157,7 +158,7 @@ FENCEPOST: Final = (
     use("test broker --hots sim", "unrecognized arguments: --hots"),
     use("test broker --host sin", "unknown host 'sin'"),
     use("targets --all", "unrecognized arguments: --all"),
-    use("targets nope", "unknown target 'nope': expected one of broker, fluss, kafka, nats."),
+    use("targets nope", "unknown target 'nope': expected one of broker, fluss, kafka, nats, rocketmq."),
     use("targets --targets {missing}", "missing: no such folder; expected one of a target, or of several"),
     use("targets --targets {empty}", "empty: no such folder; expected one of a target, or of several"),
     use("targets folder --targets {folder}", "folder: no target; expected a package with TARGET in __init__"),

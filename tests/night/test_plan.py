@@ -20,6 +20,7 @@ def test_default_plan_has_every_host_canaries_that_must_fail_and_a_release() -> 
     plan = read_plan()
     assert ("sim", "local", "docker") == plan.hosts
     broken = {("broker", "hw"), ("broker", "kip101"), ("fluss", "0.9.1"), ("nats", "2.15.3")}
+    broken |= {("rocketmq", "5.5.0")}
     assert broken == {one for each in plan.canaries for one in each.targets}
     assert {("broker", "kip380"), ("kafka", "3.9.1")} == {one for each in plan.plays for one in each.targets}
     assert default_text() == plan.text
@@ -109,6 +110,7 @@ def test_plan_on_some_hosts_has_nothing_of_the_others() -> None:
         ("broker:kip279", {"broker"}),
         ("fluss:0.9.1", {"broker", "fluss"}),
         ("nats:2.15.3", {"broker", "nats"}),
+        ("rocketmq:5.5.0", {"broker", "rocketmq"}),
     ],
 )
 def test_plan_with_other_targets_keeps_canaries_of_these_and_of_our_broker(asked: str, systems: set[str]) -> None:
@@ -151,9 +153,11 @@ def test_default_plan_has_what_a_target_of_ones_own_adds(tmp_path: Path) -> None
     assert all("mine" not in text for text in default_text().split())
 
 
-def test_plan_of_chance_on_nats_has_both_settings_chaos_and_our_own_broker_beside_it() -> None:
-    plan = read_plan(Path("targets/nats/chaos.toml"))
+@pytest.mark.parametrize(("target", "other"), [("nats:2.15.3", "always"), ("rocketmq:5.5.0", "async")])
+def test_plan_of_chance_has_two_settings_chaos_and_our_own_broker_beside_it(target: str, other: str) -> None:
+    name, _, version = target.partition(":")
+    plan = read_plan(Path(f"targets/{name}/chaos.toml"))
     played = {(one, each.chaos > 0) for each in plan.plays for one in each.targets}
-    versions = {("nats", "2.15.3"), ("nats", "2.15.3-always"), ("broker", "kip380")}
+    versions = {(name, version), (name, f"{version}-{other}"), ("broker", "kip380")}
     assert {(one, chaos) for one in versions for chaos in (False, True)} == played
     assert {("all",)} == {each.nemeses for each in plan.plays}

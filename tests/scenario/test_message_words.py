@@ -18,6 +18,7 @@ from targets.broker_target.target import TARGET as BROKER
 from targets.fluss.target import TARGET as FLUSS
 from targets.kafka.target import TARGET as KAFKA
 from targets.nats.target import TARGET as NATS
+from targets.rocketmq.target import TARGET as ROCKETMQ
 
 HEAD = """title    x
 source   x
@@ -71,7 +72,12 @@ def test_word_that_no_target_has_is_an_error_with_the_nearest_one() -> None:
 
 @pytest.mark.parametrize("word", [word for word in messages() if word != Word.QUESTION])
 def test_word_means_itself_where_a_wire_has_it(word: str) -> None:
-    targets: tuple[tuple[Any, str], ...] = ((BROKER, "kip101"), (FLUSS, "0.9.1"), (NATS, "2.15.3"))
+    targets: tuple[tuple[Any, str], ...] = (
+        (BROKER, "kip101"),
+        (FLUSS, "0.9.1"),
+        (NATS, "2.15.3"),
+        (ROCKETMQ, "5.5.0"),
+    )
     having = (each for each in targets if word in words_of(each[0].wire))
     target, protocol = next(having, targets[0])
     assert word == MessageWords(target, target.rules(protocol, ())).api_of(word)

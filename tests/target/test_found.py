@@ -31,7 +31,7 @@ def test_targets_of_the_package_are_found_and_none_is_imported() -> None:
     program = "import sys; from harness.target.found import found; print(sorted(found())); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     names, modules = done.stdout.splitlines()
-    assert "['broker', 'fluss', 'kafka', 'nats']" == names
+    assert "['broker', 'fluss', 'kafka', 'nats', 'rocketmq']" == names
     assert [] == [name for name in modules.split() if name.startswith("targets.")]
 
 
@@ -159,7 +159,7 @@ def test_option_names_a_folder_that_is_there(tmp_path: Path, place: str) -> None
 def test_unknown_target_is_told_with_all_that_are_known() -> None:
     with pytest.raises(
         UsageError,
-        match=r"unknown target 'brokr': expected one of broker, fluss, kafka, nats. Did you mean 'broker'",
+        match=r"unknown target .brokr.: expected one of broker, fluss, kafka, nats, rocketmq. Did you mean .broker",
     ):
         target("brokr")
 
