@@ -14,11 +14,13 @@ from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.moments import is_polled
 from checkers.facts.sightings import fetches
-from checkers.facts.view import at, final_logs, names_of, setup_of
+from checkers.facts.view import at, final_logs, names_of, setup_of, traits
 from harness.events import IsrChanged, Leader, MetadataState, Poll, Produce, Read
 from harness.model import Op, OpType, events_of
+from harness.target.traits import Commit
 
 ACKS_ALL: Final = -1
+ACKS_LEADER: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +90,18 @@ class Promise:
 
 @fact
 def acked_records(ops: Sequence[Op]) -> list[Acked]:
-    """Return every record whose produce was ok, in the order of acknowledgement."""
+    """
+    Return every record whose produce was ok, in the order of acknowledgement.
+
+    Where only the leader has what is committed, acks=all promises no more than acks=1.
+    """
     invoked: dict[tuple[str, str], int] = {}
     found: list[Acked] = []
+    alone = traits(ops).commit is Commit.LEADER
     for op, record in events_of(ops, Produce):
         sent = (op.process, record.value)
+        if alone and record.acks == ACKS_ALL:
+            record = replace(record, acks=ACKS_LEADER)  # noqa: PLW2901
         if op.type is OpType.INVOKE:
             invoked[sent] = op.index
         elif op.type is OpType.OK:

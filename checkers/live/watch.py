@@ -60,6 +60,8 @@ class LiveCheck:
     _exact: bool = False
     _polled: bool = False
     _quorum: bool = False
+    # Whether what is acknowledged is promised by the leader alone.
+    _alone: bool = False
     _changed: int = -1
     _names: dict[int, str] = field(default_factory=dict)
     _churned: frozenset[str] = frozenset()
@@ -89,7 +91,7 @@ class LiveCheck:
                 case Source.RUNNER if isinstance(event := op.event, Setup):
                     self._clean, traits = not event.unclean, traits_of(event)
                     self._exact, self._polled = traits.exact_order, traits.seen is Seen.POLLED
-                    self._quorum = traits.commit is Commit.QUORUM
+                    self._quorum, self._alone = traits.commit is Commit.QUORUM, traits.commit is Commit.LEADER
                     self._churned = frozenset((*(event.churned or ()), *(event.removed or ())))
                     self._names = {broker: node for node, broker in event.nodes.items()}
         except HistoryError:
@@ -131,7 +133,7 @@ class LiveCheck:
             if op.type is OpType.OK:
                 return about.read(op, event, asked, since=self.since if self._clean else None)
             return about.told(op, event, asked)
-        if op.type is OpType.OK and event.acks == ACKS_ALL and self._clean:
+        if op.type is OpType.OK and event.acks == ACKS_ALL and self._clean and not self._alone:
             return about.acknowledged(op, event, asked, since=self.since)
         return None
 

@@ -31,6 +31,7 @@ class Commit(StrEnum):
     """Which replicas have a record once it is committed."""
 
     IN_SYNC = "all-in-sync"
+    LEADER = "the-leader"
     QUORUM = "a-quorum"
 
 

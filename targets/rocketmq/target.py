@@ -19,7 +19,7 @@ from harness.model import UsageError
 from harness.target.log_client import clients_of
 from harness.target.metadata import Metadata, TargetRun
 from harness.target.target import NodeSpec, Printed
-from harness.target.traits import Epochs, Seen, Traits
+from harness.target.traits import Commit, Epochs, Seen, Traits
 from targets.rocketmq.building import class_path
 from targets.rocketmq.clients.client import RocketClient
 from targets.rocketmq.config import OWNED, broker_conf, broker_launch, host_of
@@ -74,8 +74,10 @@ class RocketTarget:
         return {**VERSIONS[protocol], **dict(map(_setting, changes))}
 
     def traits(self, protocol: str, changes: Sequence[str]) -> Traits:
-        """Return what is true of a version."""
-        return replace(_TRAITS, named="" if changes else f"{self.name}:{protocol}")
+        """Return what is true of a version: by the defaults a record is acknowledged once the master has it."""
+        waits = self.rules(protocol, changes).get("allAckInSyncStateSet") == "true"
+        commit = Commit.IN_SYNC if waits else Commit.LEADER
+        return replace(_TRAITS, named="" if changes else f"{self.name}:{protocol}", commit=commit)
 
     def require(self, rules: Mapping[str, str]) -> None:
         """Check that the jars of these rules' release are there, each as it is pinned."""

@@ -16,7 +16,7 @@ import pytest
 from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.cluster import Cluster
-from harness.cluster.link_fault import isolate
+from harness.cluster.link_fault import isolate, to_metadata
 from harness.effect import Effect
 from harness.environment.opening import open_machines
 from harness.environment.services import Own
@@ -31,6 +31,7 @@ from harness.target.services import OfRun, Others, Process, Service
 from harness.target.target import NodeSpec
 from harness.target.traits import Traits
 from harness.target.wire import METADATA, Between, LinkKind, Sender
+from nemesis import cut_from_metadata
 from tests.fabric.toy import ToyWire, frame
 
 LOOPBACK: Final = "127.0.0.1"
@@ -102,9 +103,9 @@ class FakeHost:
 
 
 class Room:
-    """A run's cluster of three nodes, a store of its metadata, and a boss that is linked."""
+    """A run of three nodes, a store of its metadata, and a linked boss, which may hold them in its place."""
 
-    def __init__(self, stack: ExitStack, folder: Path, *, stores: int = 1) -> None:
+    def __init__(self, stack: ExitStack, folder: Path, *, stores: int = 1, governs: bool = False) -> None:
         listening = stack.enter_context(socket.create_server((LOOPBACK, 0)))
         self.at = Address(host=LOOPBACK, port=listening.getsockname()[1])
         self.host = FakeHost(self.at)
@@ -120,9 +121,20 @@ class Room:
             clocks=None,
             services=(
                 Service(
-                    name="store", launch=self._launch, mode=lambda _: "active", several=stores, holds_metadata=True
+                    name="store",
+                    launch=self._launch,
+                    mode=lambda _: "active",
+                    several=stores,
+                    holds_metadata=not governs,
                 ),
-                Service(name="boss", launch=self._launch, mode=lambda _: "active", listeners=2, linked=True),
+                Service(
+                    name="boss",
+                    launch=self._launch,
+                    mode=lambda _: "active",
+                    listeners=2,
+                    linked=True,
+                    holds_metadata=governs,
+                ),
             ),
             metadata=lambda run: SimpleNamespace(close=lambda: None, watch=lambda _: None),
             operator=lambda run, metadata: Operator(),
@@ -241,6 +253,24 @@ def test_node_is_told_where_it_reaches_the_process_and_where_that_reaches_it(roo
     boss = room.told["boss-1"]
     assert boss is not None
     assert boss.reached[name] == spec.peers["boss-1"]
+
+
+def test_linked_process_that_holds_the_metadata_is_reached_by_its_links_alone(
+    stack: ExitStack, tmp_path: Path
+) -> None:
+    room = Room(stack, tmp_path, governs=True)
+    spec = room.specs["A"]
+    assert ((), {*"BC", "boss-1"}) == (spec.services, {*spec.peers})
+    assert {("A", "boss-1"), ("boss-1", "A")} == {*to_metadata(room.cluster, "A")}
+    address = spec.peers["boss-1"]
+    with socket.create_connection((address.host, address.port)):
+        assert until(lambda: room.cluster.fabric.connections("A", "boss-1") == 1, limits.CONDITION_WAIT_S_MAX)
+        said = cut_from_metadata.inject(room.cluster, "A")
+    assert "frames lost: whole connections on A -> boss-1" == said
+
+
+def test_metadata_with_links_of_their_own_are_cut_by_these(room: Room) -> None:
+    assert [("A", METADATA)] == to_metadata(room.cluster, "A")
 
 
 def test_every_link_has_an_address_of_its_own_and_none_is_the_listener_s(room: Room) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from harness.logs.record import sent_digest
 from harness.model import Kind, Source
-from harness.target.traits import Promise
+from harness.target.traits import Commit, Promise
 from tests.checkers.plants.changes import Change, each_of, last_read
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import plant
@@ -122,6 +122,26 @@ def failed(value: str) -> Change:
 def twin(name: str, run: str, bad: Change, good: Change, *kinds: Kind, lawful: tuple[Kind, ...] = ()) -> list[Any]:
     """Return a plant and its lawful twin."""
     return [plant(name, run, *kinds)(bad), plant(f"{name}-lawful", run, *lawful)(good)]
+
+
+def held_by(commit: Commit) -> Change:
+    """Return a change in which these replicas have what is committed."""
+
+    def change(edit: Edit) -> None:
+        edit.lines[0]["value"]["traits"]["commit"] = commit.value
+
+    return change
+
+
+# --- promised by the leader alone ----------------------------------------------------------------------------
+BY_LEADER = twin(
+    "in-sync-gone-by-no-fault",
+    GROUP,
+    each_of(held_by(Commit.IN_SYNC), gone(5)),
+    each_of(held_by(Commit.LEADER), gone(5)),
+    Kind.LOST,
+    lawful=(Kind.UNPROMISED,),
+)
 
 
 # --- promised in memory --------------------------------------------------------------------------------------
