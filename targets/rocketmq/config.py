@@ -88,6 +88,7 @@ OWNED: Final = frozenset(
         "storePathRootDir",
     }
 )
+_SIZES_OF_SETS: Final = frozenset({"inSyncReplicas", "minInSyncReplicas"})
 _ADD_OPENS: Final = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.nio", "sun.nio.ch", "java.util", "jdk.internal.misc")
@@ -109,6 +110,7 @@ def broker_conf(
     namesrvs: Sequence[Address],
     controllers: Sequence[Address],
     priority: int,
+    brokers: int,
     settings: Settings,
     rules: Mapping[str, str],
 ) -> Mapping[str, object]:
@@ -117,6 +119,7 @@ def broker_conf(
 
     Args:
         priority: of brokers with equal logs the one with the lowest is elected.
+        brokers: how many there are.
         namesrvs: host and port of each name server, as the broker names them; `controllers` the same.
 
     Raises:
@@ -125,7 +128,7 @@ def broker_conf(
     return {
         **_SMALL,
         **_TIMES,
-        **settings_of(settings, rules),
+        **settings_of(settings, rules, brokers),
         "brokerClusterName": CLUSTER,
         "brokerName": GROUP,
         "brokerId": -1,
@@ -143,16 +146,19 @@ def broker_conf(
     }
 
 
-def settings_of(settings: Settings, rules: Mapping[str, str]) -> dict[str, object]:
+def settings_of(settings: Settings, rules: Mapping[str, str], brokers: int) -> dict[str, object]:
     """
     Translate a scenario's settings, and the version's own.
 
-    Some change nothing and are no error: the version says how many must be in sync, and what is flushed.
+    Some change nothing and are no error: the version says how many must be in sync, all if there are fewer, and
+    what is flushed.
 
     Raises:
         UsageError: RocketMQ has nothing for one of them.
     """
     found: dict[str, object] = {name: value for name, value in rules.items() if name != RELEASE}
+    for name in _SIZES_OF_SETS & found.keys():
+        found[name] = min(int(rules[name]), brokers) if rules[name].isdecimal() else rules[name]
     if settings.replica_lag_ms_max is not None:
         found["haMaxTimeSlaveNotCatchup"] = settings.replica_lag_ms_max
     if settings.segment_bytes is not None:

@@ -85,12 +85,14 @@ class RocketTarget:
 
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """Return how to start a broker."""
+        brokers = [spec.name, *(name for name in spec.peers if not _is_service(name))]
         conf = broker_conf(
             spec.name,
             spec.place,
             namesrvs=_named(spec, NAMESRV),
             controllers=_named(spec, CONTROLLER),
-            priority=1 + sorted((spec.name, *spec.peers)).index(spec.name),
+            priority=1 + sorted(brokers).index(spec.name),
+            brokers=len(brokers),
             settings=spec.settings,
             rules=rules,
         )
@@ -113,6 +115,10 @@ class RocketTarget:
         """Return None: what a broker prints is about bytes of a log, and names no topic."""
         del line
         return None
+
+
+def _is_service(name: str) -> bool:
+    return name.rpartition("-")[0] in (NAMESRV, CONTROLLER)
 
 
 def _named(spec: NodeSpec, service: str) -> list[Address]:

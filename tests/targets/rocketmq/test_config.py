@@ -59,7 +59,13 @@ def place_of(name: str) -> Place:
     )
 
 
-def broker(name: str = "A", version: str = "5.5.0", changes: tuple[str, ...] = (), **settings: Any) -> Launch:
+def broker(
+    name: str = "A",
+    version: str = "5.5.0",
+    changes: tuple[str, ...] = (),
+    beside: tuple[str, ...] = NODES,
+    **settings: Any,
+) -> Launch:
     spec = NodeSpec(
         name=name,
         broker_id=NODES.index(name) + 7,
@@ -68,7 +74,7 @@ def broker(name: str = "A", version: str = "5.5.0", changes: tuple[str, ...] = (
         services=(),
         folder=FOLDER,
         collector=Address(host="10.0.0.1", port=3),
-        peers={other: reached_at(name, other) for other in ENDS if other != name},
+        peers={other: reached_at(name, other) for other in (*beside, *BESIDE) if other != name},
         settings=Settings(**settings),
     )
     return TARGET.launch(spec, version, TARGET.rules(version, changes))
@@ -250,6 +256,12 @@ def test_version_s_settings_are_in_the_file_and_its_release_is_not(version: str)
     assert rules.pop("release") not in conf.values()
     assert rules == {name: conf.get(name) for name in rules}
     assert "release" not in conf
+
+
+@pytest.mark.parametrize(("beside", "size"), [((), "1"), (("B",), "2"), (NODES, "2")])
+def test_as_many_must_be_in_sync_as_there_are_brokers_at_most(beside: tuple[str, ...], size: str) -> None:
+    conf = conf_of(broker(beside=beside))
+    assert (size, size) == (conf["inSyncReplicas"], conf["minInSyncReplicas"])
 
 
 def test_rules_override_settings_of_the_version_and_of_the_harness() -> None:
