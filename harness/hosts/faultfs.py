@@ -8,8 +8,7 @@ file to watch, and an answer proves that the process is at work.
 
 One thread serves all calls, so a slow disk is slow for everybody. Files are opened with direct IO, so that every
 read and write arrives here and none is answered by the page cache of this mount; except files that are mapped into
-memory, which direct IO does not allow. Links cannot be made: nobody leads this process out of its
-folder.
+memory, which direct IO does not allow. Links cannot be made: nobody leads this process out of its folder.
 Source:  FUSE in the kernel's documentation, "FUSE I/O Modes"; mfusepy, which binds libfuse by ctypes.
 """
 

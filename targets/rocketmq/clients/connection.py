@@ -7,14 +7,12 @@ After anything but an answer it must be closed: the answer may still come.
 from __future__ import annotations
 
 import json
-import socket
-import time
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, Final
 
 from harness.model import FencepostError
-from harness.target.log_client import Refused
+from harness.target.blocking import Blocking
 from targets.rocketmq.wire.frames import HEAD, Code, Frame, Unreadable, length_of, read, written
 
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -39,13 +37,8 @@ class Connection:
     """
 
     def __init__(self, address: str, patience_s: float) -> None:
-        host, _, port = address.rpartition(":")
-        self._until = time.monotonic() + patience_s
+        self._socket = Blocking(address, patience_s)
         self._number = 0
-        try:
-            self._socket = socket.create_connection((host, int(port)), patience_s)
-        except OSError as error:
-            raise Refused(f"{address}: {error}; expected a connection") from error
 
     def close(self) -> None:
         """Close it; safe to call twice."""
@@ -58,10 +51,8 @@ class Connection:
         Raises:
             OSError: no answer in time; what was asked may be done.
         """
-        self._until = time.monotonic() + within_s
         self._number += 1
-        self._socket.settimeout(within_s)
-        self._socket.sendall(written(code, self._number, fields, body))
+        self._socket.send(written(code, self._number, fields, body), within_s)
         while True:
             answer = self._frame()
             # A broker asks its clients things too, such as to look for new routes.
@@ -69,27 +60,14 @@ class Connection:
                 return answer
 
     def _frame(self) -> Frame:
-        head = self._exactly(HEAD.size)
+        head = self._socket.exactly(HEAD.size)
         length = length_of(head)
         if not HEAD.size - 4 <= length <= ANSWER_BYTES_MAX:
             raise OSError(f"answer of {length} bytes; expected at most {ANSWER_BYTES_MAX}")
         try:
-            return read(head + self._exactly(length - (HEAD.size - 4)))
+            return read(head + self._socket.exactly(length - (HEAD.size - 4)))
         except Unreadable as error:
             raise OSError(f"answer of {length} bytes: {error}") from error
-
-    def _exactly(self, count: int) -> bytes:
-        received = bytearray()
-        while len(received) < count:
-            left = self._until - time.monotonic()
-            if left <= 0:
-                raise TimeoutError(f"no answer: {len(received)} of {count} bytes")
-            self._socket.settimeout(left)
-            more = self._socket.recv(min(count - len(received), 1024 * 1024))
-            if not more:
-                raise ConnectionError(f"hung up after {len(received)} of {count} bytes")
-            received += more
-        return bytes(received)
 
 
 def ask_once(
