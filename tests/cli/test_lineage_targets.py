@@ -57,7 +57,7 @@ def test_folder_of_another_system_is_refused_with_what_is_expected(
 def test_target_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert USAGE == main(["lineage", "--target", "kafak", str(tmp_path)])
     assert (
-        "unknown target 'kafak': expected one of broker, fluss, kafka, nats. Did you mean 'kafka'?"
+        "unknown target 'kafak': expected one of broker, fluss, kafka, nats, rocketmq. Did you mean 'kafka'?"
         in capsys.readouterr().err
     )
 
