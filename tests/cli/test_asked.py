@@ -29,7 +29,7 @@ def test_targets_are_asked_for_whole_or_by_version() -> None:
     with pytest.raises(UsageError, match=r"unknown version of kafka '1': expected one of 0.10.2.2, "):
         asked(["kafka:1"])
     with pytest.raises(
-        UsageError, match=r"unknown target 'kafak': expected one of broker, fluss, kafka, nats, rocketmq. Did you mean"
+        UsageError, match=r"unknown target 'kafak': expected one of broker, .*, rocketmq. Did you mean"
     ):
         asked(["kafak"])
 
