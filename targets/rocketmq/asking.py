@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from harness.launch import Address
 from harness.model import FencepostError
-from targets.rocketmq.clients.connection import ask_once, object_in
+from harness.target.log_client import Refused
+from targets.rocketmq.clients.connection import AnswerError, ask_once, object_in
 from targets.rocketmq.config import GROUP
 from targets.rocketmq.wire.frames import Code
 
@@ -64,6 +65,20 @@ class Replicas:
 def epochs_at(address: str, *, within_s: float = ASKED_S) -> Epochs | None:
     """Return what a broker says of its log, None if it does not answer."""
     try:
+        return epochs_told(address, within_s=within_s)
+    except (OSError, Refused):
+        return None
+
+
+def epochs_told(address: str, *, within_s: float) -> Epochs:
+    """
+    Return what a broker says of its log.
+
+    Raises:
+        Refused: nobody listens, so that it is down.
+        OSError: it does not say so in time, or says something else.
+    """
+    try:
         found = object_in(ask_once(address, Code.GetEpochCache, {}, within_s=within_s).body)
         entries = found.get("epochList") or []
         return Epochs(
@@ -71,8 +86,8 @@ def epochs_at(address: str, *, within_s: float = ASKED_S) -> Epochs | None:
             end=int(found["maxOffset"]),
             starts={int(each["epoch"]): int(each["startOffset"]) for each in entries},
         )
-    except (OSError, FencepostError, *_NONSENSE):
-        return None
+    except (AnswerError, *_NONSENSE) as error:
+        raise OSError(f"{address}: {error!r:.200}; expected the epochs of a broker") from error
 
 
 def leads(address: str, *, within_s: float = ASKED_S) -> bool | None:

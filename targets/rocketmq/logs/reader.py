@@ -21,8 +21,9 @@ from typing import Any, Final
 from harness.beneath import Folder, RefusedError
 from harness.logs.record import Record
 from harness.logs.stream import Reading, RecordsReading, Unread
+from harness.target.log_client import Refused
 from harness.target.logs import NodeFiles
-from targets.rocketmq.asking import epochs_at
+from targets.rocketmq.asking import ASKED_S, epochs_told
 from targets.rocketmq.config import CLUSTER, GROUP
 from targets.rocketmq.logs.commit_log import BLANK, Damage, Entry, entries
 from targets.rocketmq.logs.epochs import Starts, epoch_at, starts_in
@@ -34,6 +35,8 @@ _FILE_BYTES_MAX: Final = 1024 * 1024 * 1024
 _HEAD: Final = struct.Struct(">iI")
 _FILE: Final = re.compile(r"\d{20}")
 _QUEUES_MAX: Final = 1000
+# How long a broker may take to say where its log ends, on a busy machine.
+_TOLD_S_MAX: Final = 5.0
 # Topics that a broker makes for itself; others of its own begin with `rmq_sys_`.
 _OWN: Final = frozenset(
     {
@@ -73,10 +76,10 @@ class RocketLogs:
         return RecordsReading(topic, partition, records, file=FOLDER)
 
     def end(self, node: NodeFiles, topic: str, partition: int) -> int | None:
-        """Return the offset after the queue's last record; None if the log cannot be read."""
+        """Return the offset after the queue's last record; None if it cannot be read, or its end is not told."""
         found = 0
         try:
-            for entry in _log(node.folder, _end_of(node), checked=False):
+            for entry in _log(node.folder, _end_of(node, ASKED_S), checked=False):
                 if isinstance(entry, Entry) and (entry.topic, entry.queue) == (topic, partition):
                     found = entry.queue_offset + 1
         except OSError:
@@ -94,7 +97,7 @@ def _records(node: NodeFiles, topic: str, partition: int, starts: Starts) -> Ite
     """Yield a queue's records, and what lies where they should be."""
     after = 0
     try:
-        for entry in _log(node.folder, _end_of(node)):
+        for entry in _log(node.folder, _end_of(node, _TOLD_S_MAX)):
             if isinstance(entry, Damage):
                 yield Unread(why=f"{FOLDER}, byte {entry.at}: {entry.why}", first=after)
             elif (entry.topic, entry.queue) == (topic, partition):
@@ -105,10 +108,19 @@ def _records(node: NodeFiles, topic: str, partition: int, starts: Starts) -> Ite
         yield Unread(why=f"{FOLDER}: {error.strerror or error}", first=after)
 
 
-def _end_of(node: NodeFiles) -> int | None:
-    """Return the offset after the log's last byte, as a broker that runs says; None if it says nothing."""
-    told = None if node.address is None else epochs_at(str(node.address))
-    return None if told is None else told.end
+def _end_of(node: NodeFiles, within_s: float) -> int | None:
+    """
+    Return the offset after the log's last byte, as a broker that runs says; None if it is down, or this is a copy.
+
+    Raises:
+        OSError: it runs, and does not say so in time: what lies behind its end must not be taken for its log.
+    """
+    if node.address is None:
+        return None
+    try:
+        return epochs_told(str(node.address), within_s=within_s).end
+    except Refused:
+        return None
 
 
 def _log(folder: Folder, end: int | None, *, checked: bool = True) -> Iterator[Entry | Damage]:

@@ -9,6 +9,7 @@ import pytest
 from harness.launch import Address
 from harness.logs.lineage import holes
 from harness.logs.replica import ReplicaLog
+from harness.target.log_client import Refused
 from targets.rocketmq.asking import Epochs
 from tests.targets.rocketmq.records import (
     Says,
@@ -23,7 +24,7 @@ from tests.targets.rocketmq.records import (
     topics,
     values,
 )
-from tests.targets.rocketmq.server import answers, epoch_cache, hangs_up, nobody, server
+from tests.targets.rocketmq.server import Serve, answers, epoch_cache, hangs_up, nobody, server
 
 THREE = log_of(b"m0", b"m1", b"m2")
 SIZE = len(THREE) // 3
@@ -38,10 +39,13 @@ class Running:
         self.data = data
         self.asked: list[str] = []
         self.told: Epochs | None = None
-        monkeypatch.setattr("targets.rocketmq.logs.reader.epochs_at", self._asked)
+        monkeypatch.setattr("targets.rocketmq.logs.reader.epochs_told", self._asked)
 
-    def _asked(self, address: str) -> Epochs | None:
+    def _asked(self, address: str, *, within_s: float) -> Epochs:
         self.asked.append(address)
+        assert within_s > 0
+        if self.told is None:
+            raise Refused(address)
         return self.told
 
     def scan(self, end: int | None, topic: str = "log") -> ReplicaLog:
@@ -69,7 +73,7 @@ def test_records_behind_the_end_that_a_broker_says_are_no_part_of_its_log(runnin
     assert {str(ADDRESS)} == {*running.asked}
 
 
-def test_broker_that_is_down_or_does_not_answer_has_each_record_up_to_the_first_that_is_none(
+def test_broker_that_is_down_has_each_record_up_to_the_first_that_is_none(
     running: Running,
 ) -> None:
     """So it takes them at its next start: a truncation does not last."""
@@ -89,13 +93,27 @@ def test_end_is_asked_for_at_the_broker_s_own_address(tmp_path: Path) -> None:
     assert (["m0", "m1", "m2"], ()) == (values(log), log.problems)
 
 
-def test_broker_that_cannot_be_asked_is_one_that_says_nothing(tmp_path: Path) -> None:
+def test_broker_where_nobody_listens_is_down(tmp_path: Path) -> None:
     commit_log(tmp_path, (0, THREE + STALE))
     with nobody() as address:
         assert 5 == end_of(tmp_path, address=address)
-    for serve in (hangs_up, answers(code=1), answers(body=b"no JSON"), answers(body=b"[]"), answers(body=b"{}")):
-        with server(serve) as served:
-            assert 5 == end_of(tmp_path, address=served.address)
+        assert 5 == scan(tmp_path, address=address).log_end_offset
+
+
+@pytest.mark.parametrize(
+    "serve", [hangs_up, answers(code=1), answers(body=b"no JSON"), answers(body=b"[]"), answers(body=b"{}")]
+)
+def test_log_of_a_broker_that_runs_and_does_not_say_where_it_ends_is_not_read(
+    tmp_path: Path, serve: Serve
+) -> None:
+    """What lies behind its end may be what it has cut off."""
+    commit_log(tmp_path, (0, THREE + STALE))
+    with server(serve) as served:
+        assert end_of(tmp_path, address=served.address) is None
+        log = scan(tmp_path, address=served.address)
+    (problem,) = log.problems
+    assert problem.startswith("commitlog: ")
+    assert (0, ((0, None),), ()) == (log.log_end_offset, log.unread, log.batches)
 
 
 def test_files_behind_the_end_are_not_read(running: Running) -> None:
