@@ -39,6 +39,7 @@ SEEN: Final = {
     "readers see different records at one offset": (1, 3),
     # Of what a group lost it sees what no fault at all explains, and what a read lacks.
     "a majority had it in memory, and faults took it from too few": (4, 9),
+    "all in sync promised it, and not the leader alone": (3, 3),
     "a group acknowledged two records at one offset": (3, 3),
     "a replica lacks what another holds, where offsets need not follow each other": (2, 4),
 }

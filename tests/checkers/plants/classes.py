@@ -406,7 +406,11 @@ QUORUMS: Final[dict[str, tuple[Pair, ...]]] = {
         "quorum-gone-as-a-member-was-moved",
         "quorum-gone-as-the-group-grew",
     ),
-    "all in sync promised it, and not the leader alone": ("in-sync-gone-by-no-fault",),
+    "all in sync promised it, and not the leader alone": (
+        "in-sync-gone-by-no-fault",
+        "in-sync-gone-by-kills",
+        "in-sync-gone-by-a-pause",
+    ),
     "a majority had it on disk, and only power was lost": (
         "quorum-on-disk-gone-by-power",
         "quorum-on-disk-gone-by-a-failed-flush",

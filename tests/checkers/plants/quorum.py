@@ -134,14 +134,17 @@ def held_by(commit: Commit) -> Change:
 
 
 # --- promised by the leader alone ----------------------------------------------------------------------------
-BY_LEADER = twin(
-    "in-sync-gone-by-no-fault",
-    GROUP,
-    each_of(held_by(Commit.IN_SYNC), gone(5)),
-    each_of(held_by(Commit.LEADER), gone(5)),
-    Kind.LOST,
-    lawful=(Kind.UNPROMISED,),
-)
+def by_leader(name: str, *changes: Change) -> list[Any]:
+    """Return a plant in which all in sync promised what is gone, and its twin, in which the leader alone did."""
+    bad, good = (each_of(held_by(commit), *changes) for commit in (Commit.IN_SYNC, Commit.LEADER))
+    return twin(name, GROUP, bad, good, Kind.LOST, lawful=(Kind.UNPROMISED,))
+
+
+BY_LEADER = [
+    *by_leader("in-sync-gone-by-no-fault", gone(5)),
+    *by_leader("in-sync-gone-by-kills", gone(5), hit("kill", "ABC", "down")),
+    *by_leader("in-sync-gone-by-a-pause", gone(4), hit("pause", "B", "paused")),
+]
 
 
 # --- promised in memory --------------------------------------------------------------------------------------
