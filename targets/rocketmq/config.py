@@ -64,7 +64,8 @@ _TIMES: Final[Mapping[str, object]] = {
     "registerNameServerPeriod": 10_000,
     "haSendHeartbeatInterval": 200,
     "haMaxTimeSlaveNotCatchup": 60_000,
-    "slaveTimeout": 2000,
+    # As long as a client of a step waits, almost: what happens meanwhile may be slow on a busy machine.
+    "slaveTimeout": 3800,
     # With ASYNC_FLUSH fewer than four pages are flushed every ten seconds: what a power loss takes would depend on
     # how busy the machine is.
     "flushCommitLogThoroughInterval": 120_000,
