@@ -268,7 +268,7 @@ def test_rules_override_settings_of_the_version_and_of_the_harness() -> None:
     changes = ("slaveTimeout=77", "inSyncReplicas=3", "flushDiskType=ASYNC_FLUSH", "maxMessageSize=5")
     conf = conf_of(broker(changes=changes))
     assert {*changes} == {f"{name}={conf[name]}" for name in (each.partition("=")[0] for each in changes)}
-    assert "2000" == conf_of(broker())["slaveTimeout"]
+    assert "3800" == conf_of(broker())["slaveTimeout"]
 
 
 @pytest.mark.parametrize("name", sorted(OWNED))
