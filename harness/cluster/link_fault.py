@@ -161,7 +161,7 @@ def to_metadata(cluster: Cluster, node: str) -> list[Link]:
 
     A service that is reached by links of its own tells nodes what to do, too: these links are both ways.
     """
-    if any(each.linked and each.holds_metadata for each in cluster.target.services):
+    if any(each.governs_by_links for each in cluster.target.services):
         return between((node,), linked(cluster))
     return [(node, METADATA)]
 

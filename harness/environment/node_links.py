@@ -70,17 +70,7 @@ def open_service_links(
 ) -> dict[str, Address]:
     """Let the fabric know a service's process, and return where each node reaches it."""
     fabric.add_end(process)
-    by_host = fabric.sender(Between.NODES) is Sender.HOST
-    return {
-        name: fabric.add_link(
-            Between.NODES,
-            listening,
-            src=name,
-            dst=process,
-            at=_at_host(fabric, name, process, listening) if by_host else None,
-        )
-        for name in nodes
-    }
+    return {name: _open(fabric, listening, src=name, dst=process) for name in nodes}
 
 
 def service_hosts(fabric: Fabric, process: str, nodes: Iterable[str]) -> dict[str, str]:
@@ -98,17 +88,19 @@ def open_metadata_links(fabric: Fabric, name: str, servers: Sequence[Address]) -
 def _open_pair(fabric: Fabric, place: Place, *, src: str, dst: str) -> Address:
     """Return where one end reaches a node; by hosts that is the first kind's address, and the others are open."""
     if fabric.sender(Between.NODES) is not Sender.HOST:
-        return fabric.add_link(Between.NODES, place.internal_outside, src=src, dst=dst)
+        return _open(fabric, place.internal_outside, src=src, dst=dst)
     opened = []
     for kind in fabric.kinds(Between.NODES):
         listening = place.client_outside if kind.with_clients else place.internal_outside
-        at = _at_host(fabric, src, dst, listening)
-        opened.append(fabric.add_link(Between.NODES, listening, src=src, dst=dst, listener=kind.name, at=at))
+        opened.append(_open(fabric, listening, src=src, dst=dst, listener=kind.name))
     return opened[0]
 
 
-def _at_host(fabric: Fabric, src: str, dst: str, listening: Address) -> Address:
-    return Address(host=fabric.host_of(src, dst), port=listening.port)
+def _open(fabric: Fabric, listening: Address, *, src: str, dst: str, listener: str = "") -> Address:
+    """Open a link to where an end listens; by hosts at the address to which the other one resolves its host."""
+    by_host = fabric.sender(Between.NODES) is Sender.HOST
+    at = Address(host=fabric.host_of(src, dst), port=listening.port) if by_host else None
+    return fabric.add_link(Between.NODES, listening, src=src, dst=dst, listener=listener, at=at)
 
 
 def open_client_link(fabric: Fabric, name: str, place: Place) -> Place:

@@ -23,8 +23,7 @@ def _links(between: Between) -> Callable[[Target], bool]:
 
 
 def _reaches_metadata(target: Target) -> bool:
-    by_links = any(service.linked and service.holds_metadata for service in target.services)
-    return by_links or _links(Between.METADATA)(target)
+    return any(each.governs_by_links for each in target.services) or _links(Between.METADATA)(target)
 
 
 def _shows_clocks(target: Target) -> bool:

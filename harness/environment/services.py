@@ -125,7 +125,7 @@ def of_metadata(services: Sequence[Service], found: Others) -> Sequence[Address]
 
 def beyond_links(services: Sequence[Service], found: Others) -> Sequence[Address]:
     """Return the addresses that are reached by links to the metadata: those above, unless it is linked itself."""
-    return of_metadata([each for each in services if not each.linked], found)
+    return of_metadata([each for each in services if not each.governs_by_links], found)
 
 
 def prepare(host: Host, service: Service, process: Process) -> None:

@@ -114,6 +114,11 @@ class Service:
     sessions: Callable[[Address], frozenset[int]] = lambda _: frozenset()
     start_s_max: float = limits.SERVICE_START_S_MAX
 
+    @property
+    def governs_by_links(self) -> bool:
+        """Whether nodes reach the metadata by the links of its processes."""
+        return self.linked and self.holds_metadata
+
     def names(self, count: int) -> tuple[str, ...]:
         """Return the names of a run's own processes."""
         return tuple(f"{self.name}-{number}" for number in range(1, count + 1))

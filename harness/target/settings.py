@@ -72,6 +72,20 @@ def refuse(system: str, lacking: Mapping[str, object]) -> None:
             raise UsageError(f"{system}: setting {what}: it has nothing for it; expected none")
 
 
+def refuse_policies(system: str, settings: Settings) -> None:
+    """Raise UsageError for an unclean election, retention, compaction or keys: the system has none of them."""
+    refuse(
+        system,
+        {
+            "unclean_election=yes": settings.unclean_election,
+            "retention": settings.retention_ms or settings.retention_bytes,
+            "compact=yes": settings.compact,
+            "keys": settings.keys,
+            "tombstones": settings.tombstones,
+        },
+    )
+
+
 def read_settings(text: str, where: str) -> dict[str, Any]:
     """Parse `NAME=VALUE NAME=VALUE …`; raise UsageError with the word, the place and what was expected."""
     found: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.launch import Address
-from harness.target.settings import Settings, refuse
+from harness.target.settings import Settings, refuse_policies
 
 FILE: Final = "server.yaml"
 LOG4J: Final = "log4j.properties"
@@ -132,14 +132,7 @@ def settings_of(settings: Settings) -> dict[str, str]:
         found["log.flush.interval-messages"] = str(settings.flush_messages)
     if settings.segment_bytes is not None:
         found["log.segment.file-size"] = f"{settings.segment_bytes}b"
-    lacking = {
-        "unclean_election=yes": settings.unclean_election,
-        "retention": settings.retention_ms or settings.retention_bytes,
-        "compact=yes": settings.compact,
-        "keys": settings.keys,
-        "tombstones": settings.tombstones,
-    }
-    refuse("Apache Fluss", lacking)
+    refuse_policies("Apache Fluss", settings)
     return found
 
 

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Final
 
 from harness.launch import Address
-from harness.target.settings import Settings, refuse
+from harness.target.settings import Settings, refuse_policies
 from targets.nats.clients.connection import SYSTEM
 from targets.nats.versions import DEFAULT_SYNC, SYNC
 
@@ -101,11 +101,4 @@ def refuse_lacking(settings: Settings) -> None:
     Some change nothing and are no error: a quorum is as large as it is, no member leaves it for its lag, blocks
     have a size of their own, and `sync_interval` says when what is flushed.
     """
-    lacking = {
-        "unclean_election=yes": settings.unclean_election,
-        "retention": settings.retention_ms or settings.retention_bytes,
-        "compact=yes": settings.compact,
-        "keys": settings.keys,
-        "tombstones": settings.tombstones,
-    }
-    refuse("NATS JetStream", lacking)
+    refuse_policies("NATS JetStream", settings)

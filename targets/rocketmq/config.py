@@ -16,7 +16,7 @@ from typing import Final
 
 from harness.java import find_java
 from harness.launch import Address, Launch, Place, Runtime
-from harness.target.settings import Settings, refuse
+from harness.target.settings import Settings, refuse_policies
 from targets.rocketmq.building import MAIN, class_path
 from targets.rocketmq.versions import RELEASE, Release, library
 
@@ -164,14 +164,7 @@ def settings_of(settings: Settings, rules: Mapping[str, str], brokers: int) -> d
         found["haMaxTimeSlaveNotCatchup"] = settings.replica_lag_ms_max
     if settings.segment_bytes is not None:
         found["mappedFileSizeCommitLog"] = max(settings.segment_bytes, _FILE_BYTES_MIN)
-    lacking = {
-        "unclean_election=yes": settings.unclean_election,
-        "retention": settings.retention_ms or settings.retention_bytes,
-        "compact=yes": settings.compact,
-        "keys": settings.keys,
-        "tombstones": settings.tombstones,
-    }
-    refuse("Apache RocketMQ", lacking)
+    refuse_policies("Apache RocketMQ", settings)
     return found
 
 

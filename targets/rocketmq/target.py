@@ -85,7 +85,7 @@ class RocketTarget:
 
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """Return how to start a broker."""
-        brokers = [spec.name, *(name for name in spec.peers if not _is_service(name))]
+        brokers = [spec.name, *(name for name in spec.peers if _kind_of(name) not in (NAMESRV, CONTROLLER))]
         conf = broker_conf(
             spec.name,
             spec.place,
@@ -117,13 +117,14 @@ class RocketTarget:
         return None
 
 
-def _is_service(name: str) -> bool:
-    return name.rpartition("-")[0] in (NAMESRV, CONTROLLER)
+def _kind_of(name: str) -> str:
+    """Return the service that a process is of."""
+    return name.rpartition("-")[0]
 
 
 def _named(spec: NodeSpec, service: str) -> list[Address]:
     """Return host and port of each process of a service, as the broker names it."""
-    found = {name: each for name, each in spec.peers.items() if name.rpartition("-")[0] == service}
+    found = {name: each for name, each in spec.peers.items() if _kind_of(name) == service}
     return [Address(host=host_of(name), port=each.port) for name, each in sorted(found.items())]
 
 

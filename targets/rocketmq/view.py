@@ -52,19 +52,16 @@ def look_of(found: Replicas, nodes: Mapping[str, str], topics: Mapping[str, int]
     """
     places: list[Place] = [(topic, queue) for topic, queues in topics.items() for queue in range(queues)]
     master = next((nodes.get(each.host) for each in found.replicas if each.number == found.master), None)
-    in_sync = tuple(nodes.get(each.host) for each in _ordered(found, nodes) if each.in_sync)
+    ordered = sorted(found.replicas, key=lambda each: nodes.get(each.host) or "")
+    in_sync = tuple(nodes.get(each.host) for each in ordered if each.in_sync)
     truth = PartitionTruth(leader=master, epoch=found.epoch, in_sync=in_sync)
-    assigned = tuple(nodes.get(each.host) for each in _ordered(found, nodes))
+    assigned = tuple(nodes.get(each.host) for each in ordered)
     said = {node: _word(each, found) for each in found.replicas if (node := nodes.get(each.host)) is not None}
     return Look(
         states=dict.fromkeys(places, truth),
         assigned=dict.fromkeys(places, assigned),
         said=dict.fromkeys(places, said),
     )
-
-
-def _ordered(found: Replicas, nodes: Mapping[str, str]) -> list[Replica]:
-    return sorted(found.replicas, key=lambda each: nodes.get(each.host) or "")
 
 
 def _word(replica: Replica, found: Replicas) -> str:

@@ -27,21 +27,11 @@ class ServerError(FencepostError):
         self.text = text
 
 
-class Connection:
-    """
-    A connection to "host:port".
+class Connection(Blocking):
+    """A connection to "host:port"; see Blocking for how it is made and closed."""
 
-    Raises:
-        Refused: it cannot be made, so that nothing was asked.
-    """
-
-    def __init__(self, address: str, patience_s: float) -> None:
-        self._socket = Blocking(address, patience_s)
-        self._number = 0
-
-    def close(self) -> None:
-        """Close it; safe to call twice."""
-        self._socket.close()
+    # Of the last request.
+    _number = 0
 
     def ask(self, key: Api, body: bytes, within_s: float) -> Fields:
         """
@@ -52,11 +42,11 @@ class Connection:
             ServerError: the server says that it did not do it.
         """
         self._number += 1
-        self._socket.send(request(key, self._number, body), within_s)
-        (length,) = LENGTH.unpack(self._socket.exactly(LENGTH.size))
+        self.send(request(key, self._number, body), within_s)
+        (length,) = LENGTH.unpack(self.exactly(LENGTH.size))
         if not 0 <= length <= ANSWER_BYTES_MAX:
             raise OSError(f"answer of {length} bytes; expected at most {ANSWER_BYTES_MAX}")
-        frame = LENGTH.pack(length) + self._socket.exactly(length)
+        frame = LENGTH.pack(length) + self.exactly(length)
         try:
             kind, _ = answer_head(frame)
             found = fields(answer_body(frame))

@@ -28,21 +28,11 @@ class AnswerError(FencepostError):
         self.remark = remark
 
 
-class Connection:
-    """
-    A connection to "host:port".
+class Connection(Blocking):
+    """A connection to "host:port"; see Blocking for how it is made and closed."""
 
-    Raises:
-        Refused: it cannot be made, so that nothing was asked.
-    """
-
-    def __init__(self, address: str, patience_s: float) -> None:
-        self._socket = Blocking(address, patience_s)
-        self._number = 0
-
-    def close(self) -> None:
-        """Close it; safe to call twice."""
-        self._socket.close()
+    # Of the last request.
+    _number = 0
 
     def ask(self, code: Code, fields: Mapping[str, object], body: bytes, within_s: float) -> Frame:
         """
@@ -52,7 +42,7 @@ class Connection:
             OSError: no answer in time; what was asked may be done.
         """
         self._number += 1
-        self._socket.send(written(code, self._number, fields, body), within_s)
+        self.send(written(code, self._number, fields, body), within_s)
         while True:
             answer = self._frame()
             # A broker asks its clients things too, such as to look for new routes.
@@ -60,12 +50,12 @@ class Connection:
                 return answer
 
     def _frame(self) -> Frame:
-        head = self._socket.exactly(HEAD.size)
+        head = self.exactly(HEAD.size)
         length = length_of(head)
         if not HEAD.size - 4 <= length <= ANSWER_BYTES_MAX:
             raise OSError(f"answer of {length} bytes; expected at most {ANSWER_BYTES_MAX}")
         try:
-            return read(head + self._socket.exactly(length - (HEAD.size - 4)))
+            return read(head + self.exactly(length - (HEAD.size - 4)))
         except Unreadable as error:
             raise OSError(f"answer of {length} bytes: {error}") from error
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import Final
 
 _HEAD: Final = struct.Struct(">iIIiiqqi")
+_BEGINNING: Final = struct.Struct(">iI")  # size and magic
 _INT: Final = struct.Struct(">i")
 _MAGIC: Final = 0xDAA320A7
 _MAGIC_LONG_TOPIC: Final = 0xDAA320AB
 # What ends a file (BLANK_MAGIC_CODE).
-BLANK: Final = 0xCBD43194
-_BLANK_BYTES: Final = 8
+_BLANK: Final = 0xCBD43194
 _BORN_V6: Final = 1 << 4
 _STORED_V6: Final = 1 << 5
 _HOST: Final = 8
@@ -76,9 +76,9 @@ def entries(data: bytes, *, checked: bool = True) -> Iterator[Entry | Damage]:
         checked: whether each body is compared with its checksum.
     """
     at = 0
-    while at + _BLANK_BYTES <= len(data):
-        size, magic = struct.unpack_from(">iI", data, at)
-        if magic == BLANK or size == 0:
+    while at + _BEGINNING.size <= len(data):
+        size, magic = _BEGINNING.unpack_from(data, at)
+        if magic == _BLANK or size == 0:
             return
         if magic not in (_MAGIC, _MAGIC_LONG_TOPIC) or not _HEAD.size < size <= BYTES_MAX:
             yield Damage(at=at, why=f"size {size}, magic {magic:08x}; expected a record")
@@ -91,10 +91,16 @@ def entries(data: bytes, *, checked: bool = True) -> Iterator[Entry | Damage]:
 
 def begins_record(data: bytes) -> bool:
     """Return whether these bytes may be the beginning of a record, of which the rest is still to come."""
-    if len(data) < _BLANK_BYTES:
+    if len(data) < _BEGINNING.size:
         return bool(data)
-    size, magic = struct.unpack_from(">iI", data)
+    size, magic = _BEGINNING.unpack_from(data)
     return magic in (_MAGIC, _MAGIC_LONG_TOPIC) and len(data) < size <= BYTES_MAX
+
+
+def blank_at(data: bytes, at: int) -> int:
+    """Return the size of the blank that ends a file there, 0 if there is none."""
+    size, magic = _BEGINNING.unpack_from(data, at) if len(data) - at >= _BEGINNING.size else (0, 0)
+    return max(0, size) if magic == _BLANK else 0
 
 
 def _entry(data: bytes, at: int, size: int, magic: int, checked: bool) -> Entry | Damage:

@@ -15,6 +15,7 @@ import os
 import zlib
 from bisect import bisect_right
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 from harness.beneath import Folder
@@ -63,5 +64,5 @@ def _number(text: str) -> int:
 
 def epoch_at(starts: Starts, position: int) -> int:
     """Return the epoch of the record that begins at a byte."""
-    index = bisect_right([start for _, start in starts], position)
+    index = bisect_right(starts, position, key=itemgetter(1))
     return starts[index - 1][0] if index else NO_EPOCH

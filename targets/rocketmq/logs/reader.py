@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -25,14 +24,13 @@ from harness.target.log_client import Refused
 from harness.target.logs import NodeFiles
 from targets.rocketmq.asking import ASKED_S, epochs_told
 from targets.rocketmq.config import CLUSTER, GROUP
-from targets.rocketmq.logs.commit_log import BLANK, Damage, Entry, entries
+from targets.rocketmq.logs.commit_log import Damage, Entry, blank_at, entries
 from targets.rocketmq.logs.epochs import Starts, epoch_at, starts_in
 
 FOLDER: Final = "commitlog"
 _TOPICS: Final = "config/topics.json"
 _TOPICS_BYTES_MAX: Final = 16 * 1024 * 1024
 _FILE_BYTES_MAX: Final = 1024 * 1024 * 1024
-_HEAD: Final = struct.Struct(">iI")
 _FILE: Final = re.compile(r"\d{20}")
 _QUEUES_MAX: Final = 1000
 # How long a broker may take to say where its log ends, on a busy machine.
@@ -89,7 +87,7 @@ class RocketLogs:
     def newest_segment(self, node: NodeFiles, topic: str, partition: int) -> Sequence[str]:
         """Return the newest file that has a record; the broker makes files ahead."""
         del topic, partition
-        newest = [start for start in _files(node.folder) if _read(node.folder, start, 8)[:4].strip(b"\0")]
+        newest = [start for start in _files(node.folder) if _read(node.folder, start, 4).strip(b"\0")]
         return [_path(newest[-1])] if newest else []
 
 
@@ -150,17 +148,9 @@ def _log(folder: Folder, end: int | None, *, checked: bool = True) -> Iterator[E
             else:
                 yield found
             reached = start + found.at + found.size
-        reached = _after(data, start, reached)
+        reached += blank_at(data, reached - start)  # the next file begins behind it
     if end is not None and (reached or 0) < end:
         yield Damage(at=reached or 0, why=f"no record; expected one, as the log ends at byte {end}")
-
-
-def _after(data: bytes, start: int, reached: int) -> int:
-    """Return where the next file must begin: behind the blank that ends this one, or where its records end."""
-    size, magic = (
-        _HEAD.unpack_from(data, reached - start) if len(data) - (reached - start) >= _HEAD.size else (0, 0)
-    )
-    return reached + size if magic == BLANK and size > 0 else reached
 
 
 def _files(folder: Folder) -> list[int]:
