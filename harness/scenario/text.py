@@ -14,9 +14,9 @@ from harness.workload.text import line_of
 _HEAD_LINES: Final = 5
 
 
-def first_step_line(further: int, clients: Clients) -> int:
+def first_step_line(further: int, clients: Clients, services: int = 0) -> int:
     """Return the line of the first step, if the scenario has one source: it follows the head and an empty line."""
-    return _HEAD_LINES + further + clients.count + 2
+    return _HEAD_LINES + further + clients.count + services + 2
 
 
 def text_of(scenario: Scenario) -> str:

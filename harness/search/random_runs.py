@@ -16,6 +16,7 @@ from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, of_quorum, profile_of
 from harness.random_schedule.seed_name import seed_name
+from harness.random_schedule.service_faults import with_service_faults
 from harness.random_schedule.timing import REAL as REAL_TIME
 from harness.random_schedule.timing import VIRTUAL
 from harness.random_schedule.upgrades import for_epochless, is_epochless
@@ -130,6 +131,10 @@ class RandomRuns:
             scenario = self._climb(seed)
         else:
             scenario = draw_schedule(seed, faults_on(self.target), self._profile())
+        if not self.schedule:
+            scenario = with_service_faults(
+                scenario, seed, self.load_target().services, faults_on(self.target), self.nemeses
+            )
         if self.workload:
             drawn = _drawn(scenario, self.workload, seed).without(self.left_out(seed))
             drawn = self.load_target().clients.fit(drawn)
@@ -308,6 +313,6 @@ def _drawn(schedule: Scenario, name: str, seed: int) -> Clients:
 
 def _with_clients(schedule: Scenario, clients: Clients) -> Scenario:
     """Return the schedule with these clients; the lines of its steps follow from its text."""
-    first = first_step_line(len(schedule.further), clients)
+    first = first_step_line(len(schedule.further), clients, len(schedule.services))
     steps = tuple(replace(step, line=line) for line, step in enumerate(schedule.steps, start=first))
     return replace(schedule, clients=clients, steps=steps)

@@ -43,7 +43,8 @@ def with_acts(scenario: Scenario, acts: Sequence[Act]) -> Scenario:
 
 def first_line(scenario: Scenario) -> int:
     """Return the line of the first step in the scenario's text."""
-    return first_step_line(len(scenario.further), scenario.clients) - 1 + len(scenario.sources)
+    first = first_step_line(len(scenario.further), scenario.clients, len(scenario.services))
+    return first - 1 + len(scenario.sources)
 
 
 def acts_of(scenario: Scenario) -> list[Act]:
