@@ -1,7 +1,7 @@
 """
 Adds faults of services to a random schedule: one process is killed, frozen, cut off or loses its power, and returns.
 
-Drawn only for a system whose metadata are held by a service that nodes reach by links of its own: such a service
+Drawn only for a system whose metadata are held by a service that nodes reach by links of its own: such a one
 is never shared. Every process of its services may be hit; where one of them can be missed, half of the schedules
 have several.
 
