@@ -1,9 +1,9 @@
 """
-Adds faults of services to a random schedule: one process is killed, frozen, cut off or loses its power, and returns.
+Adds faults of services to a random schedule: one process is killed, frozen, parted or loses power, and returns.
 
-Drawn only for a system whose metadata are held by a service that nodes reach by links of its own: such a one
-is never shared. Every process of its services may be hit; where one of them can be missed, half of the schedules
-have several.
+Drawn only for a system whose metadata are held by a service that nodes reach by links of its own, and that runs
+never share. Every process of its services may be hit; where one of them can be missed, half of the schedules have
+several.
 
 They have a random source of their own, so that all other steps of a seed are the same with them and without.
 """
@@ -73,9 +73,7 @@ def _undoing(fault: Fault, faults: Mapping[str, Fault]) -> str:
     return next((each.name for each in faults.values() if fault.effect in each.heals and each.of_services), "")
 
 
-def _inserted(
-    chance: Random, steps: Sequence[Act], able: Sequence[str], undoes: Mapping[str, str]
-) -> list[Act]:
+def _inserted(chance: Random, steps: Sequence[Act], able: Sequence[str], undoes: Mapping[str, str]) -> list[Act]:
     rate = chance.choice(RATES) if able else 0.0
     due: dict[int, list[Act]] = {}
     found: list[Act] = []
