@@ -15,11 +15,13 @@ from itertools import combinations
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.copies import copies_of
 from checkers.facts.quorum import Promised, befell, is_quorum
 from checkers.facts.rot import flipped_at
 from checkers.facts.sent import sent_values
 from checkers.facts.view import FinalLog, at, epochs_text, final_logs, key_of, offsets_text
 from checkers.facts.window import is_forked
+from checkers.rules.circumstances import led_since
 from checkers.rules.exited import gone
 from harness.model import Anomaly, Kind, Op, ranges_of
 
@@ -78,9 +80,7 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
                     ranges=((first, end),),
                     nodes=(left.node, right.node),
                     epoch=shared,
-                    sentence=_sentence(left, right, first, end)
-                    + (_steps(ops, left, right, first) if quorum else "")
-                    + ".",
+                    sentence=_sentence(left, right, first, end) + _steps(ops, left, right, first) + ".",
                     proof=_proof((left, right), first, end),
                 )
             )
@@ -102,14 +102,17 @@ def _sentence(left: FinalLog, right: FinalLog, first: int, end: int) -> str:
 
 def _steps(ops: Sequence[Op], left: FinalLog, right: FinalLog, offset: int) -> str:
     """Return, of each record that was acknowledged, what happened since to the node that has another there."""
-    found = ""
+    quorum, found = is_quorum(ops), ""
+    if not quorum and copies_of(ops).reported:
+        return found  # the chain of cuts tells it, record by record
     for log, other in ((left, right), (right, left)):
         value = log.records[offset].value
         sent = sent_values(ops).get(value)
         ok = sent.acked.get(offset) if sent is not None else None
         if sent is None or ok is None:
             continue
-        step = befell(ops, Promised(offset=offset, asked=sent.asked(ok), told=ok.index), other.node)
+        promised = Promised(offset=offset, asked=sent.asked(ok), told=ok.index)
+        step = befell(ops, promised, other.node) if quorum else led_since(ops, ok, other.node)
         found += f"; {value!r} was acknowledged at {at(ok)}, and {other.node} {step}"
     return found
 

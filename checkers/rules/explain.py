@@ -28,14 +28,24 @@ def _how(loss: Loss) -> str:
     where = _where(loss)
     if loss.by_quorum:
         return where
+    where += "".join(f"; {node} {what}" for node, what in loss.around.others)
     if loss.takeover is None:
-        return f"{where}, though no leader was seen to take over without it"
+        return f"{where}{_led_before(loss)}, though no leader was seen to take over without it"
     node = loss.takeover.node
     if not loss.how:  # no broker events: only final logs show which leaders lacked it
-        led = f"in which {node} was elected at {at(loss.takeover.op)}"
+        led = f"in which {node} was elected at {at(loss.takeover.op)}{loss.around.after}"
         return f"from epoch {loss.takeover.epoch} on, {led}, no leader is known to have had it; {where}"
     verb = "resumed leading" if loss.takeover.resumed else "was elected leader in"
     return f"{loss.how}, and {verb} epoch {loss.takeover.epoch} at {at(loss.takeover.op)} without it; {where}"
+
+
+def _led_before(loss: Loss) -> str:
+    """Return who led when the record was promised, where that is all that is known of an election."""
+    led = loss.around.led
+    if led is None:
+        return ""
+    since = f"; {led.node} had been elected in epoch {led.epoch} at {at(led.op)}{loss.around.after}"
+    return f"{since}, before it was {'acknowledged' if loss.record.acked else 'committed'}"
 
 
 def _under(epoch: int | None) -> str:

@@ -168,6 +168,11 @@ def of_quorum(base: Profile, messages: Collection[str]) -> Profile:
     return replace(base, weights=weights, pass_ms=_QUORUM_PASS_MS, own=tuple(sorted(messages)), lone=0.0)
 
 
+def without(base: Profile, kinds: Collection[str]) -> Profile:
+    """Return a profile that has none of these kinds of moves: a schedule of one of them alone would do nothing."""
+    return replace(base, weights={kind: weight for kind, weight in base.weights.items() if kind not in kinds})
+
+
 def profile_of(
     names: Collection[str], base: Profile = DEFAULT, faults: Mapping[str, Fault] = NO_FAULTS
 ) -> Profile:

@@ -14,7 +14,7 @@ from harness.random_schedule.chaos import draw_chaos, kinds_of
 from harness.random_schedule.climb import VERSIONS, draw_climb
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
-from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, of_quorum, profile_of
+from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, of_quorum, profile_of, without
 from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.service_faults import with_service_faults
 from harness.random_schedule.timing import REAL as REAL_TIME
@@ -29,6 +29,7 @@ from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import faults_on, read_for
 from harness.target.found import target as target_of
+from harness.target.operator import lacking
 from harness.target.target import Target, traits_under
 from harness.target.traits import Commit, Traits
 from harness.workload.plan import NO_CLIENTS, SIMULABLE, Clients, Library
@@ -132,9 +133,8 @@ class RandomRuns:
         else:
             scenario = draw_schedule(seed, faults_on(self.target), self._profile())
         if not self.schedule:
-            scenario = with_service_faults(
-                scenario, seed, self.load_target().services, faults_on(self.target), self.nemeses
-            )
+            target, faults = self.load_target(), faults_on(self.target)
+            scenario = with_service_faults(scenario, seed, target, faults, self.nemeses)
         if self.workload:
             drawn = _drawn(scenario, self.workload, seed).without(self.left_out(seed))
             drawn = self.load_target().clients.fit(drawn)
@@ -275,7 +275,19 @@ class RandomRuns:
             profile = replace(profile, breadth=NARROW)
         if self.workload:  # schedules of the older message format need clients that are quiet
             profile = replace(profile, breadth=replace(profile.breadth, older=0.0))
+        if ALL in self.nemeses:
+            profile = without(profile, self._never_granted)
         return profile_of(self.nemeses, profile, faults_on(self.target))
+
+    @property
+    def _never_granted(self) -> Collection[str]:
+        """The faults that this target has no request for, whatever the machine."""
+        target = self.load_target()
+        return {
+            name
+            for name, fault in faults_on(self.target).items()
+            if any(lacking(target.name, target.abilities, need) for need in fault.needs)
+        }
 
     @property
     def _own_messages(self) -> Collection[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from harness.cluster.aims import SERVICE
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.service_faults import WEIGHTS, counts_of, with_service_faults
 from harness.scenario.file import Scenario, parse
-from harness.scenario.steps import Act, Inject
+from harness.scenario.steps import Act, Cut, Heal, Hold, Inject, Release
 from harness.scenario.text import text_of
 from harness.suite.scenario_files import faults_on
 from harness.target.found import target
@@ -16,11 +17,20 @@ from harness.target.services import Service
 
 SEEDS = range(60)
 FAULTS = faults_on("rocketmq")
-SERVICES = target("rocketmq").services
+TARGET = target("rocketmq")
+SERVICES = TARGET.services
+MESSAGES = TARGET.wire.messages if TARGET.wire is not None else ()
+PROCESSES = ("namesrv-1", "controller-1", "controller-2", "controller-3")
 
 
 def drawn(seed: int, nemeses: tuple[str, ...] = ("all",)) -> Scenario:
-    return with_service_faults(draw_schedule(seed, FAULTS), seed, SERVICES, FAULTS, nemeses)
+    return with_service_faults(draw_schedule(seed, FAULTS), seed, TARGET, FAULTS, nemeses)
+
+
+def on_links(scenario: Scenario) -> list[Act]:
+    """Return the steps about links to services, or of messages with names of the target's own."""
+    acts: list[Act] = [step.act for step in scenario.steps]
+    return [act for act in acts if {*str(act).split()} & {*PROCESSES, *MESSAGES}]
 
 
 def hits(scenario: Scenario) -> list[Inject]:
@@ -31,7 +41,8 @@ def hits(scenario: Scenario) -> list[Inject]:
 def test_other_steps_stay_in_their_order() -> None:
     for seed in SEEDS:
         scenario = drawn(seed)
-        others = [step.act for step in scenario.steps if step.act not in hits(scenario)]
+        added = [*hits(scenario), *on_links(scenario)]
+        others = [step.act for step in scenario.steps if step.act not in added]
         assert [step.act for step in draw_schedule(seed, FAULTS).steps] == others
         assert others[0] == scenario.steps[0].act
 
@@ -41,6 +52,15 @@ def test_each_is_drawn_and_mostly_undone() -> None:
     assert {*WEIGHTS, "restart", "resume", "reconnect"} == {*names}
     undone = sum(FAULTS[name].heals != frozenset() for name in names)
     assert 0.6 < undone / (len(names) - undone) < 1.0
+
+
+def test_links_are_cut_and_messages_held_and_mostly_undone() -> None:
+    acts = [act for seed in SEEDS for act in on_links(drawn(seed))]
+    kinds = Counter(type(act) for act in acts)
+    assert {Cut, Heal, Hold, Release} == {*kinds}
+    assert 0.4 * kinds[Cut] < kinds[Heal] < kinds[Cut]
+    assert 0.4 * kinds[Hold] < kinds[Release] < kinds[Hold]
+    assert {act.dst for act in acts if isinstance(act, Cut)} <= {*PROCESSES}
 
 
 def test_half_have_several_controllers() -> None:
@@ -63,7 +83,7 @@ def test_chosen_nemeses_come_alone() -> None:
 def test_services_that_runs_may_share_are_left_alone() -> None:
     for name in ("broker", "kafka", "fluss", "nats"):
         scenario = draw_schedule(1, faults_on(name))
-        assert scenario is with_service_faults(scenario, 1, target(name).services, faults_on(name))
+        assert scenario is with_service_faults(scenario, 1, target(name), faults_on(name))
 
 
 def test_a_service_past_the_links_is_not_hit() -> None:
