@@ -32,4 +32,5 @@ FAULT = Fault(
     band=Band.IMPAIRED,
     weight=0.0,
     needs=(Ability.METADATA_LINKS,),
+    from_services=True,
 )

@@ -78,7 +78,7 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
         found.append(_stuck(ops, (), f"{text}{_all(said)}", [leader.index]))
     found += _replicas(ops, leader, said, waited=lack.waited is not False)
     if unhealed is not None and not found and not lack.unhealed:
-        found += _outside(ops, unhealed, lack)
+        found += _outside(ops, unhealed, lack, said)
     # A fault that the harness could not heal says nothing about the cluster; `unchecked` reports it.
     if unhealed is not None and not found and not lack.unhealed:
         text = f"the runner could not heal: {lack.missing}{_all(said)}"
@@ -137,7 +137,7 @@ def _replicas(
     return found
 
 
-def _outside(ops: Sequence[Op], unhealed: Op, lack: Healed) -> list[Anomaly]:
+def _outside(ops: Sequence[Op], unhealed: Op, lack: Healed, words: Mapping[str, str]) -> list[Anomaly]:
     """Return one anomaly for each replica of the partition that the runner waited for in vain to join the ISR."""
     topic, partition = key_of(ops)
     last = next((op for op, _ in reversed(list(events_of(ops, MetadataState)))), None)
@@ -145,7 +145,7 @@ def _outside(ops: Sequence[Op], unhealed: Op, lack: Healed) -> list[Anomaly]:
     places = [each.rpartition(" ") for each in lack.outside or ()]
     where = "group" if is_quorum(ops) else "ISR"
     return [
-        _stuck(ops, (node,), f"{node} is not in the {where} after healing: {lack.missing}", proof)
+        _stuck(ops, (node,), f"{node} is not in the {where} after healing: {lack.missing}{_all(words)}", proof)
         for place, _, node in places
         if place == f"{topic}-{partition}"
     ]

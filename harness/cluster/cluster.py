@@ -96,6 +96,7 @@ class Cluster:
     churned: ChurnedTopics = field(init=False)
     watched: tuple[Partition, ...] = field(init=False)
     _named: Partition | None = field(init=False, default=None)
+    parted_from: str | None = field(init=False, default=None)
     given_up: GivenUp = field(default_factory=GivenUp)
     _announced: Announced = field(init=False, default_factory=Announced)
 
@@ -138,13 +139,14 @@ class Cluster:
         return self.main if self._named is None else self._named
 
     @contextmanager
-    def naming(self, place: Place | None) -> Iterator[None]:
-        """Make `named` this partition while a step is at hand; None is the main one."""
+    def naming(self, place: Place | None, service: str | None = None) -> Iterator[None]:
+        """Make `named` this partition, None the main one, and `parted_from` this service, for the step at hand."""
         self._named = next((each for each in self.watched if each.place == place), None)
+        self.parted_from = service
         try:
             yield
         finally:
-            self._named = None
+            self._named = self.parted_from = None
 
     def in_sync(self) -> bool:
         """Return True if every partition's ISR is all its replicas."""

@@ -44,6 +44,7 @@ class Fault:
         why_not: returns why it is not applicable to a node now, beyond what its effects say; "" if it is. A random
             schedule skips it then, and says why.
         of_services: it can also hit a process of a service, which is a node that is no replica.
+        from_services: a step may name the service that it parts nodes from, if they reach it by links of its own.
         needs: what a machine must be able to do for it, None for what every machine can. Where a machine cannot, a
             command that names the fault is refused, and a random schedule skips it; both say why.
     """
@@ -63,6 +64,7 @@ class Fault:
     needs: tuple[Ability, ...] = ()
     everywhere: bool = False
     of_services: bool = False
+    from_services: bool = False
 
     @property
     def nature(self) -> Nature:

@@ -162,8 +162,27 @@ def to_metadata(cluster: Cluster, node: str) -> list[Link]:
     A service that is reached by links of its own tells nodes what to do, too: these links are both ways.
     """
     if any(each.governs_by_links for each in cluster.target.services):
-        return between((node,), linked(cluster))
+        return between((node,), _parted_from(cluster))
     return [(node, METADATA)]
+
+
+def _parted_from(cluster: Cluster) -> Sequence[str]:
+    """
+    Return the linked processes that the step at hand names, all of them if it names none.
+
+    Raises:
+        PreconditionError: nodes reach what it names by no link of its own.
+    """
+    named, reached = cluster.parted_from, linked(cluster)
+    if named is None:
+        return reached
+    kinds = {} if cluster.services is None else cluster.services.names
+    found = [name for name in kinds.get(named, (named,)) if name in reached]
+    if not found:
+        raise PreconditionError(
+            f"{named}: nodes reach it by no link of its own; expected one of {', '.join(reached)}"
+        )
+    return found
 
 
 def linked(cluster: Cluster) -> tuple[str, ...]:

@@ -27,15 +27,15 @@ class OnLink(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """One or more words as a tuple, to the end of the line or to the word that begins the next part."""
+    """One or more words as a tuple, to the end of the line or to a word that begins a next part."""
 
     slot: Slot
-    until: str = ""
+    until: tuple[str, ...] = ()
 
     def read(self, line: Line) -> None:
         """Read the rest of the line."""
         values: list[Any] = []
-        while (line.word and line.word != self.until) or not values:
+        while (line.word and line.word not in self.until) or not values:
             word = line.word
             self.slot.read(line)
             value = line.found[self.slot.field]

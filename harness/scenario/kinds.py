@@ -81,6 +81,7 @@ def _link_ends(names: Names) -> tuple[str, ...]:
 
 NODE: Final = one_of("A", "a node", lambda names: names.nodes)
 NODE_OR_AIM: Final = one_of("A", "a node or an aim", lambda names: (*names.nodes, *AIMS, *names.services))
+SERVICE: Final = one_of("NAME", "a service of the head, or a process of one", lambda names: names.services)
 NODE_OR_NONE: Final = Kind(
     sign=f"A|{NONE}",
     expected=lambda names: f"a node or {NONE}: one of {', '.join(names.nodes)}, {NONE}",

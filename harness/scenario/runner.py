@@ -243,8 +243,8 @@ class Play:
                 self.client_steps.act(act)
             case Pass(ms):
                 self._let_pass(float(ms) / 1000)
-            case Inject(fault, nodes, place):
-                with self.cluster.naming(place):
+            case Inject(fault, nodes, place, service):
+                with self.cluster.naming(place, service):
                     self.fault_steps.inject(self.faults[fault], nodes)
             case Install(protocol, nodes):
                 self.cluster.install(nodes, protocol)

@@ -41,9 +41,23 @@ def require_services(scenario: Scenario, target: Target, faults: Mapping[str, Fa
         if count not in (counts := sorted({1, known[name].several})):
             expected = " or ".join(map(str, counts))
             raise UsageError(f"{scenario.name}: services {name} {count}; target {target.name} has {expected}")
+    for step in scenario.steps:
+        if isinstance(step.act, Inject) and step.act.service is not None:
+            _require_parting(f"{scenario.name}: {step.act}", step.act, target, faults)
     for act in hits_on_services(scenario):
         if not known:
             raise UsageError(f"{scenario.name}: {act}: target {target.name} has no service")
         if not faults[act.fault].of_services:
             able = ", ".join(name for name, fault in faults.items() if fault.of_services)
             raise UsageError(f"{scenario.name}: {act}: it hits nodes, and no service; expected one of {able}")
+
+
+def _require_parting(where: str, act: Inject, target: Target, faults: Mapping[str, Fault]) -> None:
+    """Check that a step which names a service to part nodes from can do so."""
+    if not faults[act.fault].from_services:
+        able = ", ".join(name for name, fault in faults.items() if fault.from_services)
+        raise UsageError(f"{where}: it parts nodes from no service; expected one of {able}, or no 'from'")
+    if not any(each.governs_by_links for each in target.services):
+        raise UsageError(
+            f"{where}: nodes of target {target.name} reach the metadata by one link; expected no 'from'"
+        )

@@ -35,6 +35,7 @@ from harness.scenario.kinds import (
     PLACE,
     PROTOCOL,
     SECONDS,
+    SERVICE,
 )
 from harness.scenario.offsets import Offset
 from harness.workload.plan import Place
@@ -169,17 +170,21 @@ class Inject(Statement):
     In place of nodes an aim may stand, which means other nodes
     each time: `leader`, `follower`, `controller`, `one`,
     `minority`, `majority`, `all`, `last-in-isr`; or `service`,
-    a process that is no replica.
+    a process that is no replica. `from` names the service, or
+    the process of one, that `cut-from-metadata` parts them from.
     """
 
     fault: str
     nodes: tuple[str, ...]
     # None for the main partition, or for a fault that is about no partition.
     place: Place | None = None
+    # None for all services that nodes reach, or for a fault that parts them from none.
+    service: str | None = None
     FORM: ClassVar[Form] = (
         Slot("fault", FAULT),
-        Several(Slot("nodes", NODE_OR_AIM), until="of"),
+        Several(Slot("nodes", NODE_OR_AIM), until=("of", "from")),
         Then("of", Slot("place", PLACE)),
+        Then("from", Slot("service", SERVICE)),
     )
 
     @property

@@ -56,7 +56,7 @@ def look_of(found: Replicas, nodes: Mapping[str, str], topics: Mapping[str, int]
     in_sync = tuple(nodes.get(each.host) for each in ordered if each.in_sync)
     truth = PartitionTruth(leader=master, epoch=found.epoch, in_sync=in_sync)
     assigned = tuple(nodes.get(each.host) for each in ordered)
-    said = {node: _word(each, found) for each in found.replicas if (node := nodes.get(each.host)) is not None}
+    said = {node: _word(each, found, master) for each in found.replicas if (node := nodes.get(each.host))}
     return Look(
         states=dict.fromkeys(places, truth),
         assigned=dict.fromkeys(places, assigned),
@@ -64,11 +64,10 @@ def look_of(found: Replicas, nodes: Mapping[str, str], topics: Mapping[str, int]
     )
 
 
-def _word(replica: Replica, found: Replicas) -> str:
+def _word(replica: Replica, found: Replicas, master: str | None) -> str:
     alive = "alive" if replica.alive else "not alive"
     member = "in" if replica.in_sync else "not in"
-    master = "nobody" if found.master is None else f"broker {found.master}"
     return (
         f"is broker {replica.number}, {alive} to the controller and {member} the SyncStateSet, "
-        f"which {master} leads in epoch {found.epoch}"
+        f"which {master or 'nobody'} leads in epoch {found.epoch}"
     )

@@ -269,6 +269,17 @@ def test_linked_process_that_holds_the_metadata_is_reached_by_its_links_alone(
     assert "frames lost: whole connections on A -> boss-1" == said
 
 
+def test_step_parts_a_node_from_the_service_that_it_names_alone(stack: ExitStack, tmp_path: Path) -> None:
+    room = Room(stack, tmp_path, governs=True)
+    cluster = room.cluster
+    for named in ("boss", "boss-1", None):
+        with cluster.naming(None, named):
+            assert {("A", "boss-1"), ("boss-1", "A")} == {*to_metadata(cluster, "A")}
+    with cluster.naming(None, "store"), pytest.raises(PreconditionError, match="expected one of boss-1"):
+        to_metadata(cluster, "A")
+    assert cluster.parted_from is None
+
+
 def test_metadata_with_links_of_their_own_are_cut_by_these(room: Room) -> None:
     assert [("A", METADATA)] == to_metadata(room.cluster, "A")
 

@@ -84,6 +84,12 @@ def test_process_that_no_head_declares_is_an_error_with_the_nearest_word() -> No
             "coordinator: target broker has no such service; expected one of zoo",
         ),
         ("services zookeeper 2", "kill A", "services zookeeper 2; target broker has 1 or 3"),
+        (
+            THREE,
+            "kill A from zookeeper",
+            "it parts nodes from no service; expected one of cut-from-metadata, or no",
+        ),
+        (THREE, "cut-from-metadata A from zookeeper-1", "nodes of target broker reach the metadata by one link"),
         (THREE, "expire zookeeper-1", "expire zookeeper-1: it hits nodes, and no service; expected one of kill,"),
     ],
 )

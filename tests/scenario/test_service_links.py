@@ -8,6 +8,7 @@ import pytest
 
 from harness.model import UsageError
 from harness.scenario.file import Scenario, parse
+from harness.scenario.steps import Inject
 
 HEAD = """title T
 source S
@@ -61,6 +62,23 @@ def test_process_that_no_head_names_is_refused_with_the_ends_that_there_are(
     assert "expected an end of a link: one of A, B, " in said
     assert ("coordinator, coordinator-1, metadata, *" in said) == bool(services)
     assert not near or said.endswith(f"Did you mean {near!r}?")
+
+
+@pytest.mark.parametrize(
+    "step", ["cut-from-metadata A from coordinator", "cut-from-metadata A B from coordinator-1", "kill one"]
+)
+def test_service_that_nodes_are_parted_from_is_read_and_printed(step: str) -> None:
+    text = HEAD.format(services=NAMED[0], steps=f"{step}\n")
+    found = parse("s", text, "s.txt", ("cut-from-metadata", "kill")).steps[1]
+    assert isinstance(found.act, Inject)
+    assert step == found.text
+    assert (found.act.service or "") == step.partition(" from ")[2]
+
+
+def test_service_that_no_head_names_is_nothing_to_be_parted_from() -> None:
+    text = HEAD.format(services=NAMED[0], steps="cut-from-metadata A from zookeeper\n")
+    with pytest.raises(UsageError, match="'zookeeper'; expected a service of the head, or a process of one"):
+        parse("s", text, "s.txt", ("cut-from-metadata",))
 
 
 def test_link_from_a_process_to_itself_is_refused() -> None:

@@ -96,7 +96,7 @@ def test_group_without_brokers_has_a_state_without_members() -> None:
             True,
             True,
             2,
-            "is broker 1, alive to the controller and in the SyncStateSet, which broker 2 leads in epoch 3",
+            "is broker 1, alive to the controller and in the SyncStateSet, which B leads in epoch 3",
         ),
         (
             False,
