@@ -23,10 +23,12 @@ def inject(cluster: Cluster, name: str) -> str:
 
 
 def why_not(cluster: Cluster, name: str) -> str:
-    """Return that half of the disks would be lost, with the metadata that are on them; "" if less would."""
+    """Return that nobody would be left who may lead, or half of the disks with the metadata; "" for neither."""
+    lost = {*cluster.emptied, name}
+    if cluster.traits.begins_flushed and not {*cluster.named.isr()} - lost:
+        return f"{name} is the last of the ISR with its disk, and would come back as another node"
     if not keeps_metadata(cluster.target):
         return ""
-    lost = {*cluster.emptied, name}
     if 2 * len(lost) < len(cluster.ids):
         return ""
     return f"{', '.join(sorted(lost))} would have lost their disks, of {len(cluster.ids)} that have the metadata"

@@ -7,13 +7,14 @@ A new fault is one file in `nemesis/` and one line in its table. Random schedule
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from harness.ability import Ability
+from harness.ability import OF_DISKS, Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import FaultInForce
 from harness.effect import Band, Effect, Nature
 from harness.model import PreconditionError
+from harness.target.traits import Traits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,11 @@ class Fault:
     def nature(self) -> Nature:
         """The fault's effects and band, as its ops record them."""
         return Nature(effect=self.effect, heals=self.heals, band=self.band)
+
+    def nature_in(self, traits: Traits) -> Nature:
+        """Return what its ops record in a system: of a mapped log an error of the disk takes what is unflushed."""
+        takes = traits.maps_log and self.effect is Effect.DOWN and OF_DISKS & {*self.needs}
+        return replace(self.nature, effect=Effect.PAGES_LOST) if takes else self.nature
 
 
 def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: str) -> str:

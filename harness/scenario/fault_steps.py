@@ -65,7 +65,8 @@ class FaultSteps:
             probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), asked)
             return "; ".join(probes)
 
-        self._record(Injection(name=fault.name, nodes=hit, **fault.nature.as_fields()), act)
+        nature = fault.nature_in(self.cluster.traits)
+        self._record(Injection(name=fault.name, nodes=hit, **nature.as_fields()), act)
 
     def heal_all(self) -> list[tuple[FaultInForce, FencepostError]]:
         """Undo every fault in force; return the faults that could not be undone, each with its error."""

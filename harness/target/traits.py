@@ -73,6 +73,8 @@ class Traits:
         begins_flushed: whether nodes keep more than logs on their disks from their start on, such as who they are
             and which topics there are. That is flushed before a schedule begins: what a power loss takes is to be
             records alone.
+        maps_log: whether its log is written by mapped files. What it has not flushed is then at the mercy of its
+            disk: any error of that may take it, though no call of the node fails.
         deletes_later: whether the delete of a topic may take effect after it was acknowledged. Until then the
             topic is there, and cannot be created again.
         refuses_old_membership: whether a node that starts while its older membership stands ends at once; then
@@ -103,6 +105,7 @@ class Traits:
     flushed_files: str = ""
     files_move: bool = False
     begins_flushed: bool = False
+    maps_log: bool = False
     deletes_later: bool = False
     refuses_old_membership: bool = False
     idempotence: bool = False

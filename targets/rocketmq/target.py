@@ -24,6 +24,7 @@ from targets.rocketmq.building import class_path
 from targets.rocketmq.clients.client import RocketClient
 from targets.rocketmq.config import OWNED, broker_conf, broker_launch, host_of
 from targets.rocketmq.logs.reader import LOGS
+from targets.rocketmq.printed import printed
 from targets.rocketmq.services import CONTROLLER, NAMESRV, SERVICES
 from targets.rocketmq.versions import NAME, RELEASE, RELEASES, VERSIONS, release_of
 from targets.rocketmq.wire.wire import WIRE
@@ -43,6 +44,7 @@ _TRAITS: Final = Traits(
     epochs=Epochs.BESIDE,
     tells_flushes=False,
     begins_flushed=True,
+    maps_log=True,
     one_group=True,
     seen=Seen.POLLED,
     election_s=_ELECTION_S,
@@ -112,9 +114,8 @@ class RocketTarget:
         return RocketOperator(run, metadata)
 
     def printed(self, line: str) -> Printed | None:
-        """Return None: what a broker prints is about bytes of a log, and names no topic."""
-        del line
-        return None
+        """Return that its disk failed a broker, which goes on; all else that it prints names no topic."""
+        return printed(line)
 
 
 def _kind_of(name: str) -> str:

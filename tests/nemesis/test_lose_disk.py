@@ -45,10 +45,30 @@ def test_systems_that_keep_the_metadata_on_their_disks_do_not_lose_half_of_them(
 
     def why(*emptied: str, services: tuple[str, ...] = (), nodes: str = "ABCD") -> str:
         target = SimpleNamespace(abilities={Ability.CONTROLLER}, services=services)
-        cluster = SimpleNamespace(target=target, ids=dict.fromkeys(nodes, 0), emptied={*emptied})
+        traits = SimpleNamespace(begins_flushed=False)
+        ids = dict.fromkeys(nodes, 0)
+        cluster = SimpleNamespace(target=target, ids=ids, emptied={*emptied}, traits=traits)
         return why_not(cast(Any, cluster), "A")
 
     assert ["", "", ""] == [why(), why("A"), why(nodes="ABC")]
     assert "A, B would have lost their disks, of 4 that have the metadata" == why("B")
     assert "A, C would have lost their disks, of 3 that have the metadata" == why("C", nodes="ABC")
     assert "" == why("B", "C", "D", services=("zookeeper",))
+
+
+def test_systems_whose_disks_say_who_a_node_is_keep_one_disk_of_the_isr() -> None:
+    """A broker with an empty disk is another broker, and may not lead in the place of the one before."""
+
+    def why(isr: tuple[str | None, ...], *emptied: str) -> str:
+        cluster = SimpleNamespace(
+            target=SimpleNamespace(abilities={Ability.CONTROLLER}, services=("controller",)),
+            ids=dict.fromkeys("ABC", 0),
+            emptied={*emptied},
+            traits=SimpleNamespace(begins_flushed=True),
+            named=SimpleNamespace(isr=lambda: isr),
+        )
+        return why_not(cast(Any, cluster), "A")
+
+    assert ["", "", ""] == [why(("A", "B")), why(("B", "C"), "B"), why(("A", "B", "C"), "B")]
+    said = "A is the last of the ISR with its disk, and would come back as another node"
+    assert [said, said] == [why(("A",)), why(("A", "B"), "B")]

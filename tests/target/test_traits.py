@@ -28,6 +28,7 @@ OTHER = Traits(
     flushed_files=".*[.]log",
     files_move=True,
     begins_flushed=True,
+    maps_log=True,
     deletes_later=True,
     refuses_old_membership=True,
     idempotence=True,

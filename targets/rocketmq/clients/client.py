@@ -72,8 +72,7 @@ class RocketClient(AtNode):
             answer = self._asked(Code.PullMessage, self._pull(first), b"")
             if answer.code and answer.code not in (_NOT_FOUND, _AGAIN, _MOVED):
                 raise _meant(answer)
-            came = [] if answer.code else list(_records(answer.body, first))
-            found += came
+            found += [] if answer.code else _records(answer.body, found[-1].offset + 1 if found else first)
             after = int(answer.fields.get("nextBeginOffset", first))
             over = len(found) >= _RECORDS_MAX or time.monotonic() >= until
             if answer.code == _NOT_FOUND or after <= first or over:
@@ -122,11 +121,13 @@ class RocketClient(AtNode):
 
 
 def _records(body: bytes, first: int) -> Iterator[Found]:
+    """Yield records at offsets that rise: an index that lacks an entry shows others twice (ConsumeQueue.java)."""
     for each in entries(body):
         if isinstance(each, Damage):
             raise OSError(f"answer of {len(body)} bytes, byte {each.at}: {each.why}; expected records")
         if each.queue_offset >= first:
             yield Found(each.queue_offset, each.value)
+            first = each.queue_offset + 1
 
 
 def _meant(answer: Frame) -> Exception:

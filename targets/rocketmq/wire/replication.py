@@ -5,6 +5,9 @@ The replication between two brokers: a slave dials its master, and says what it 
     master   HANDSHAKE 20 bytes: state 4, size 4, the end of its log 8, epoch 4, and 12 bytes for each epoch;
              TRANSFER 36: state 4, size 4, offset 8, epoch 4, where it began 8, the confirm offset 8, and the bytes
 
+A master that has cut its log may say a size below zero, with more bytes behind it than it says (transferToSlave):
+no slave reads on, and neither does this.
+
 A handshake is the question where each epoch begins: from the answer a slave finds where to cut its log.
 
 Source:  AutoSwitchHAClient.java, AutoSwitchHAConnection.java, HAConnectionState.java, 5.3.3 and 5.5.0.
@@ -40,9 +43,13 @@ class Replication:
         # A record may come in several frames: its beginning, and the byte where that is.
         self._begun = b""
         self._begun_at = -1
+        # Whether the master has said a size below zero: what it sends from then on are no frames.
+        self._beyond_frames = False
 
     def size(self, buffer: bytes, offset: int, direction: Direction) -> int:
         """Return the size of a frame by its state, and by the size of its body."""
+        if self._beyond_frames and direction is Direction.ANSWER:
+            return len(buffer) - offset
         if len(buffer) - offset < _STATE.size:
             return 0
         (state,) = _STATE.unpack_from(buffer, offset)
@@ -54,19 +61,22 @@ class Replication:
         if len(buffer) - offset < _SIZES.size:
             return 0
         _, body = _SIZES.unpack_from(buffer, offset)
-        if not 0 <= body <= _BODY_BYTES_MAX:
+        if body > _BODY_BYTES_MAX or (body < 0 and state != _TRANSFER):
             raise NotFramedError(f"a body of {body} bytes; expected at most {_BODY_BYTES_MAX}")
-        return heads[state] + int(body)
+        return heads[state] + max(0, int(body))
 
     def read(self, frame: bytes, direction: Direction) -> Message:
         """Return what a frame is about; the records that it carries are remembered."""
+        if self._beyond_frames and direction is Direction.ANSWER:
+            return Message(seen=Seen(link=self._link, api=Word.FETCH.value, direction=direction))
         (state,) = _STATE.unpack_from(frame)
         if state == _HANDSHAKE:
             return Message(seen=Seen(link=self._link, api=Word.EPOCH_QUESTION.value, direction=direction))
         if direction is Direction.REQUEST:
             _, position = _REPORT.unpack_from(frame)
         else:
-            _, _, position, _, _, _ = _SENT.unpack_from(frame)
+            _, body, position, _, _, _ = _SENT.unpack_from(frame)
+            self._beyond_frames = body < 0
             self._remember(position, frame[_SENT.size :])
         offsets = self._memory.offsets_at(position)
         return Message(seen=Seen(link=self._link, api=Word.FETCH.value, direction=direction, offsets=offsets))

@@ -8,6 +8,7 @@ import pytest
 
 from harness.ability import OF_TARGETS, Ability
 from harness.model import UsageError
+from harness.scenario.file import TOPIC
 from harness.target.operator import requests_of
 from harness.target.traits import Epochs, Seen
 from harness.target.words import OF_TARGETS as ALL_WORDS
@@ -113,5 +114,22 @@ def test_every_word_of_scenarios_has_a_meaning_or_a_reason() -> None:
     assert {*ALL_WORDS} == {*TARGET.words}
 
 
-def test_what_brokers_print_is_not_read() -> None:
-    assert TARGET.printed("12:00:00.000 WARN  Log append failed") is None
+def test_what_brokers_print_of_bytes_is_not_read() -> None:
+    for line in ("12:00:00.000 WARN  Log append failed", "INFO  RocketmqStore truncate dirty files to 442", ""):
+        assert TARGET.printed(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "01:18:16.690 ERROR RocketmqStore Error occurred when force data to disk.",
+        "01:18:16.690 ERROR RocketmqStore Error occurred when append message to mappedFile.",
+        "java.lang.InternalError: a fault occurred in a recent unsafe memory access operation in compiled code",
+        "java.lang.InternalError: a fault occurred in an unsafe memory access operation",
+        "01:18:16.690 ERROR RocketmqStore Failed to flush /store/checkpoint",
+    ],
+)
+def test_broker_whose_disk_failed_it_says_so(line: str) -> None:
+    found = TARGET.printed(line)
+    assert found is not None
+    assert ("failed", TOPIC) == (found.what, found.topic)

@@ -243,6 +243,16 @@ def test_records_before_the_offset_are_left_out() -> None:
     assert [(2, b"m2")] == found(Pulls(pulled(log_of(b"m1", b"m2", offset=1), 3), pulled(code=NOT_FOUND)), 2)
 
 
+def test_record_that_an_index_shows_again_is_left_out() -> None:
+    """An index that lacks an entry of a disk that failed shows each later record at an earlier place."""
+    pulls = Pulls(
+        pulled(log_of(b"m5", b"m6", offset=5) + log_of(b"m6", at=500, offset=6), 7),
+        pulled(log_of(b"m6", b"m7", at=500, offset=6), 9),
+        pulled(code=NOT_FOUND),
+    )
+    assert [(5, b"m5"), (6, b"m6"), (7, b"m7")] == found(pulls, 4)
+
+
 @pytest.mark.parametrize("code", [AGAIN, MOVED])
 def test_read_goes_on_where_the_broker_says(code: int) -> None:
     pulls = Pulls(pulled(following=5, code=code), pulled(log_of(b"m5", offset=5), 6), pulled(code=NOT_FOUND))

@@ -6,6 +6,7 @@ import random
 import struct
 import tracemalloc
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -79,14 +80,29 @@ def test_state_in_which_nothing_is_said_is_no_frame(connection: Guarded, state: 
         connection.size(struct.pack(">i", state) + bytes(40), direction)
 
 
-@pytest.mark.parametrize("state", [HANDSHAKE, TRANSFER])
-@pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1])
+@pytest.mark.parametrize(
+    ("state", "size"), [(HANDSHAKE, -1), (HANDSHAKE, -(2**31)), (HANDSHAKE, 2**31 - 1), (TRANSFER, 2**31 - 1)]
+)
 def test_body_of_a_size_that_none_has_is_no_frame(connection: Guarded, state: int, size: int) -> None:
     head = struct.pack(">ii", state, size) + bytes(28)
     with pytest.raises(NotFramedError, match=f"^a body of {size} bytes; expected at most"):
         connection.size(head, MASTER)
     # A slave sends none.
     assert (16 if state == HANDSHAKE else 12) == connection.size(head, SLAVE)
+
+
+@pytest.mark.parametrize("size", [-1, -221, -(2**31)])
+def test_behind_a_size_below_zero_are_no_frames_and_the_slave_goes_on(connection: Guarded, size: int) -> None:
+    """AutoSwitchHAConnection.transferToSlave, 5.5.0: the master has cut its log below what the slave has."""
+    head = bytearray(transfer(SIZE))
+    struct.pack_into(">i", head, 4, size)
+    assert len(head) == connection.size(bytes(head) + THREE, MASTER)
+    assert asked(FETCH) == replace(connection.read(bytes(head), MASTER).seen, direction=SLAVE, offsets=())
+    assert len(THREE) == connection.size(bytes(head) + THREE, MASTER, len(head))
+    assert () == connection.read(THREE, MASTER).seen.offsets
+    assert 0 == connection.size(b"", MASTER)
+    assert 12 == connection.size(report(SIZE), SLAVE)
+    at(connection, SIZE)
 
 
 @pytest.mark.parametrize("below", [0, 1, 20, 35, 36, 37])
