@@ -64,21 +64,21 @@ class PlainNodes:
         Ask node after node, round after round, until one does not refuse.
 
         Raises:
-            Refused: all did, until the time was over; nothing was done.
+            Refused: all did, until the time was over; nothing was done. It has the last word of each.
             Exception: as the client raised it; it may be done.
         """
         answers: list[T] = []
-        why = ["no node runs"]
+        why: dict[str, str] = {}
 
         def answered() -> bool:
             for address in self._in_order(place):
                 try:
                     answers.append(self.ask_at(address, place, question))
                 except NotNow as error:
-                    why.append(f"{address}: {error}")
+                    why[address] = str(error)
                     return False
                 except (Refused, ConnectionRefusedError) as error:
-                    why.append(f"{address}: {error}")
+                    why[address] = str(error)
                     continue
                 self._last[place] = address
                 return True
@@ -86,7 +86,7 @@ class PlainNodes:
 
         until(answered, within_s)
         if not answers:
-            raise Refused(why[-1])
+            raise Refused("; ".join(f"{address}: {each}" for address, each in why.items()) or "no node runs")
         return answers[0]
 
     def ask_at(self, address: str, place: Place, question: Callable[[LogClient], T]) -> T:

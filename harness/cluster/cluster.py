@@ -199,14 +199,17 @@ class Cluster:
         if self.services is not None and name in self.service_nodes:
             return self.services.start(name)
         shown = not self.lacks(Ability.MEMBERS)
-        old = self.metadata.incarnation(name) if shown else 0
+        # A start that took too long is still under way, on a machine that is slow.
+        started = name in self.down and self.host.alive(name)
+        old = self.metadata.incarnation(name) if shown and not started else 0
         refused = bool(old) and self.traits.refuses_old_membership
         if refused:
             self.operator.expire(name)
-        for partition in self.watched:
-            partition.starts(name)
-        self.given_up.starts(name)
-        self.host.boot(name)
+        if not started:
+            for partition in self.watched:
+                partition.starts(name)
+            self.given_up.starts(name)
+            self.host.boot(name)
         if shown:
             self._await_alive(name, lambda: self.metadata.incarnation(name) not in (0, old), "registered anew")
         # A broker may register before it listens; of one that clients do not reach nobody can tell.

@@ -139,7 +139,7 @@ def test_value_that_every_node_refuses_was_certainly_not_appended(log: Log, hist
     log.leader = "nobody"
     with pytest.raises(PreconditionError, match=r"produce m1 acks=-1: 0 of 2 records .* not the leader"):
         client_of(history).produce("log", 0, "m1", ["m1.0", "m1.1"], acks=-1, timeout_s=0.05)
-    assert [(OpType.FAIL, None, "c:1: not the leader")] == ended(history)
+    assert [(OpType.FAIL, None, "a:1: not the leader; b:1: not the leader; c:1: not the leader")] == ended(history)
     assert [] == log.records
 
 
