@@ -186,12 +186,9 @@ class Cluster:
     # --- nodes -----------------------------------------------------------------------------------------------
     def start(self, name: str) -> str:
         """
-        Start a node's process, and wait until it is a member anew, if members are shown, and serves clients.
+        Start a node's process; return what is seen of it, once it is a member anew, if that is shown, and serves.
 
         If the target refuses to start while its old registration exists, end that membership first.
-
-        Returns:
-            What was seen of the new membership.
 
         Raises:
             PreconditionError: the process ended by itself, or did not register or serve in time.
