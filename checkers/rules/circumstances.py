@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
+from checkers.facts.fact import fact
 from checkers.facts.view import FinalLog, at, epochs_text, final_logs
+from checkers.rules.lost_record import Loss
 from harness.effect import Effect, nature_of
 from harness.events import Injection
-from harness.model import Op, OpType, events_of
+from harness.model import Kind, Op, OpType, events_of
+
+# What no excuse permits.
+_ACCUSED: Final = frozenset({Kind.LOST, Kind.COMMITTED_LOST, Kind.READ_LOST})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,73 +27,69 @@ class Circumstances:
 
     Attributes:
         led: who became leader last before the record was promised; None if nobody is known to have.
-        fault: the last fault that began before the losing leader was elected, or else before `led` was; None for
-            none.
+        after: the last fault that began before the losing leader was elected, or else before `led` was, in words
+            that stand behind an election; "" for none.
         others: each other replica whose final log is known, with what it holds in the record's place.
     """
 
     led: Takeover | None = None
-    fault: Op | None = None
+    after: str = ""
     others: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def after(self) -> str:
-        """The fault in words, to stand behind an election; "" for none."""
-        if self.fault is None or not isinstance(self.fault.event, Injection):
-            return ""
-        return f" after {self.fault.event.name} {' '.join(self.fault.event.nodes)} at {at(self.fault)}"
 
 
 UNKNOWN: Final = Circumstances()
 
 
-def circumstances_of(
-    ops: Sequence[Op], place: tuple[int, str], promised: Op, takeover: Takeover | None, log: FinalLog | None
-) -> Circumstances:
-    """
-    Return what stands around a loss; UNKNOWN where brokers report what they do, or no log lacks the record.
-
-    Args:
-        place: the record's offset and value.
-        promised: the op by which it was.
-        takeover: the losing leader; None if nobody is known to have taken over without the record.
-        log: the final log that lacks it.
-    """
-    if log is None or copies_of(ops).reported:
+def circumstances_of(ops: Sequence[Op], loss: Loss) -> Circumstances:
+    """Return what stands around a loss; UNKNOWN where brokers report what they do, or no log lacks the record."""
+    log, record = loss.log, loss.record
+    if log is None or loss.by_quorum or loss.kind not in _ACCUSED or copies_of(ops).reported:
         return UNKNOWN
-    led = max(
-        (each for each in takeovers(ops) if each.op.index < promised.index),
-        key=lambda each: each.op.index,
-        default=None,
-    )
-    decided = takeover or led
-    others = ((node, _held(each, *place)) for node, each in sorted(final_logs(ops).items()) if node != log.node)
+    led = _led_before(ops, record.ok)
+    decided = loss.takeover or led
+    others = sorted((node, each) for node, each in final_logs(ops).items() if node != log.node)
     return Circumstances(
-        led=led, fault=None if decided is None else _last_fault(ops, decided.elected), others=tuple(others)
+        led=led,
+        after=_after_fault(ops, decided.elected) if decided else "",
+        others=tuple((node, _held(each, record.offset, record.value)) for node, each in others),
     )
 
 
 def led_since(ops: Sequence[Op], promised: Op, node: str) -> str:
     """Return, of a node that has another record in place of a promised one, when it led since, or who led then."""
-    before = [each for each in takeovers(ops) if each.op.index < promised.index]
-    since = [each for each in takeovers(ops) if each.op.index > promised.index and each.node == node]
-    if since:
-        return f"was elected since{_elected(ops, since[0])}"
-    return "was not elected since" + (f"; {before[-1].node} had been{_elected(ops, before[-1])}" if before else "")
+    since = next((each for each in takeovers(ops) if each.op.index > promised.index and each.node == node), None)
+    if since is not None:
+        return f"was elected since{_elected(ops, since)}"
+    led = _led_before(ops, promised)
+    return "was not elected since" + (f"; {led.node} had been{_elected(ops, led)}" if led else "")
+
+
+def _led_before(ops: Sequence[Op], promised: Op) -> Takeover | None:
+    return next((each for each in reversed(takeovers(ops)) if each.op.index < promised.index), None)
 
 
 def _elected(ops: Sequence[Op], led: Takeover) -> str:
-    fault = _last_fault(ops, led.elected)
-    return f", in epoch {led.epoch} at {at(led.op)}{Circumstances(fault=fault).after}"
+    return f", in epoch {led.epoch} at {at(led.op)}{_after_fault(ops, led.elected)}"
 
 
-def _last_fault(ops: Sequence[Op], before: int) -> Op | None:
-    """Return the last fault that began before an op; what undoes another one is none."""
-    found = None
-    for op, event in events_of(ops, Injection):
-        if op.index < before and op.type is OpType.INVOKE and nature_of(op).effect is not Effect.NONE:
-            found = op if not event.heals else found
-    return found
+def _after_fault(ops: Sequence[Op], before: int) -> str:
+    """Return the last fault that began before an op, in words; "" for none."""
+    begun = _begun(ops)
+    index = bisect_left(begun, before, key=lambda each: each[0].index)
+    if not index:
+        return ""
+    op, fault = begun[index - 1]
+    return f" after {fault.name} {' '.join(fault.nodes)} at {at(op)}"
+
+
+@fact
+def _begun(ops: Sequence[Op]) -> list[tuple[Op, Injection]]:
+    """Return where faults began, in index order; what undoes another one, or has no effect, is none."""
+    return [
+        (op, fault)
+        for op, fault in events_of(ops, Injection)
+        if op.type is OpType.INVOKE and not fault.heals and nature_of(op).effect is not Effect.NONE
+    ]
 
 
 def _held(log: FinalLog, offset: int, value: str) -> str:

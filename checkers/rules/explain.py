@@ -6,45 +6,46 @@ from collections.abc import Sequence
 
 from checkers.facts.printed_cuts import cuts_text
 from checkers.facts.view import at, epochs_text, offsets_text
+from checkers.rules.circumstances import Circumstances
 from checkers.rules.lost_record import Loss
 from harness.model import Kind, ranges_of
 
 
-def loss_sentence(group: Sequence[Loss]) -> str:
+def loss_sentence(group: Sequence[Loss], around: Circumstances) -> str:
     """Return the sentence for records of one name that were lost in the same way."""
     loss = group[0]
     record = loss.record
     ranges = ranges_of(each.record.offset for each in group if each.record.offset >= 0)
     subject = f"{record.name} ({offsets_text(ranges)})" if ranges else record.name
     writer = f"written by {record.written.process}{_under(loss.writer_epoch)}, " if record.written else ""
-    how = "; ".join(filter(None, (_how(loss), cuts_text(loss.cuts))))
+    how = "; ".join(filter(None, (_how(loss, around), cuts_text(loss.cuts))))
     text = f"{subject}, {writer}{record.said}, is gone: {how}; {_judgement(loss)}."
     return text[0].upper() + text[1:] if record.acked is None else text
 
 
-def _how(loss: Loss) -> str:
+def _how(loss: Loss, around: Circumstances) -> str:
     if loss.read is not None:
         return f"the client's read at {at(loss.read)} does not show it below its high watermark"
     where = _where(loss)
     if loss.by_quorum:
         return where
-    where += "".join(f"; {node} {what}" for node, what in loss.around.others)
+    where += "".join(f"; {node} {what}" for node, what in around.others)
     if loss.takeover is None:
-        return f"{where}{_led_before(loss)}, though no leader was seen to take over without it"
+        return f"{where}{_led_before(loss, around)}, though no leader was seen to take over without it"
     node = loss.takeover.node
     if not loss.how:  # no broker events: only final logs show which leaders lacked it
-        led = f"in which {node} was elected at {at(loss.takeover.op)}{loss.around.after}"
+        led = f"in which {node} was elected at {at(loss.takeover.op)}{around.after}"
         return f"from epoch {loss.takeover.epoch} on, {led}, no leader is known to have had it; {where}"
     verb = "resumed leading" if loss.takeover.resumed else "was elected leader in"
     return f"{loss.how}, and {verb} epoch {loss.takeover.epoch} at {at(loss.takeover.op)} without it; {where}"
 
 
-def _led_before(loss: Loss) -> str:
+def _led_before(loss: Loss, around: Circumstances) -> str:
     """Return who led when the record was promised, where that is all that is known of an election."""
-    led = loss.around.led
+    led = around.led
     if led is None:
         return ""
-    since = f"; {led.node} had been elected in epoch {led.epoch} at {at(led.op)}{loss.around.after}"
+    since = f"; {led.node} had been elected in epoch {led.epoch} at {at(led.op)}{around.after}"
     return f"{since}, before it was {'acknowledged' if loss.record.acked else 'committed'}"
 
 

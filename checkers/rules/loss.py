@@ -31,7 +31,6 @@ from checkers.facts.replica_log import Change
 from checkers.facts.rot import is_rotten, rots
 from checkers.facts.view import FinalLog, at, final_logs
 from checkers.facts.window import is_forked
-from checkers.rules.circumstances import circumstances_of
 from checkers.rules.lost_record import Loss, Record
 from checkers.rules.quorum_loss import loss_of_quorum
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
@@ -86,15 +85,6 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
     """
     if is_quorum(ops):
         return loss_of_quorum(ops, record, log, read)
-    loss = _judged(ops, record, log, read)
-    if loss.kind not in (Kind.LOST, Kind.COMMITTED_LOST):
-        return loss
-    around = circumstances_of(ops, (record.offset, record.value), record.ok, loss.takeover, loss.log)
-    return replace(loss, around=around)
-
-
-def _judged(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op | None) -> Loss:
-    """Judge a record of a partition where those in sync have what is committed."""
     written, offset = record.written, record.offset
     takeover = None
     if log is not None and offset >= 0:

@@ -20,6 +20,7 @@ from checkers.facts.fates import fates_of
 from checkers.facts.kept import must_hold
 from checkers.facts.rot import damaged_alone
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
+from checkers.rules.circumstances import circumstances_of
 from checkers.rules.explain import loss_sentence
 from checkers.rules.loss import acked_record, alike, judge_loss
 from checkers.rules.lost_record import Loss
@@ -191,7 +192,7 @@ def _anomaly(ops: Sequence[Op], group: Sequence[Loss]) -> Anomaly:
         ranges=ranges_of(loss.record.offset for loss in group if loss.record.offset >= 0),
         nodes=(first.takeover.node,) if first.takeover else (),
         epoch=first.takeover.epoch if first.takeover else None,
-        sentence=loss_sentence(group),
+        sentence=loss_sentence(group, circumstances_of(ops, first)),
         proof=tuple(sorted({index for loss in group for index in loss.proof})),
         fates=_fates(ops, first),
     )

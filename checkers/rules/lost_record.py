@@ -10,7 +10,6 @@ from checkers.facts.elections import Takeover
 from checkers.facts.printed_cuts import PrintedCut
 from checkers.facts.proof import Breach, Excuse
 from checkers.facts.view import FinalLog
-from checkers.rules.circumstances import UNKNOWN, Circumstances
 from harness.model import Kind, Op
 
 
@@ -64,7 +63,6 @@ class Loss:
         read: the client's read that lacks it, if only the read does.
         cuts: what nodes printed of cuts below it, if they report no events.
         by_quorum: whether a majority of a group had promised it, so that no election is asked.
-        around: what else is told of it, where brokers report nothing.
     """
 
     kind: Kind
@@ -81,7 +79,6 @@ class Loss:
     read: Op | None
     cuts: tuple[PrintedCut, ...] = ()
     by_quorum: bool = False
-    around: Circumstances = UNKNOWN
 
     @property
     def way(self) -> tuple[object, ...]:
