@@ -163,6 +163,11 @@ def heal(cluster: Cluster, faults: Mapping[str, Fault], found: FaultInForce) -> 
     return seen
 
 
+def undoing(faults: Mapping[str, Fault], fault: Fault) -> str:
+    """Return the name of the first fault of the table that ends this one's effect, "" for none."""
+    return next((each.name for each in faults.values() if fault.effect in each.heals), "")
+
+
 def undone_by(faults: Mapping[str, Fault], found: FaultInForce) -> Fault | None:
     """Return the fault of the table that undoes the one in force, None if only its own `heal` does."""
     fault = faults.get(found.fault)

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Final
 
+from harness.cluster.aims import expanded
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import FaultInForce
 from harness.effect import ON_LINKS, Effect
 from harness.model import PreconditionError
+from harness.target.services import governed_by_links
 
 Link = tuple[str, str]
 
@@ -161,7 +163,7 @@ def to_metadata(cluster: Cluster, node: str) -> list[Link]:
 
     A service that is reached by links of its own tells nodes what to do, too: these links are both ways.
     """
-    if any(each.governs_by_links for each in cluster.target.services):
+    if governed_by_links(cluster.target.services):
         return between((node,), _parted_from(cluster))
     return [(node, METADATA)]
 
@@ -176,8 +178,7 @@ def _parted_from(cluster: Cluster) -> Sequence[str]:
     named, reached = cluster.parted_from, linked(cluster)
     if named is None:
         return reached
-    kinds = {} if cluster.services is None else cluster.services.names
-    found = [name for name in kinds.get(named, (named,)) if name in reached]
+    found = [name for name in expanded((named,), cluster) if name in reached]
     if not found:
         raise PreconditionError(
             f"{named}: nodes reach it by no link of its own; expected one of {', '.join(reached)}"

@@ -8,6 +8,7 @@ from typing import Final
 from harness.ability import Ability
 from harness.fabric.no_wire import NO_WIRE
 from harness.target.logs import Rots, Segments
+from harness.target.services import governed_by_links
 from harness.target.target import Target
 from harness.target.wire import Between
 
@@ -23,7 +24,7 @@ def _links(between: Between) -> Callable[[Target], bool]:
 
 
 def _reaches_metadata(target: Target) -> bool:
-    return any(each.governs_by_links for each in target.services) or _links(Between.METADATA)(target)
+    return governed_by_links(target.services) or _links(Between.METADATA)(target)
 
 
 def _shows_clocks(target: Target) -> bool:

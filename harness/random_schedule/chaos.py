@@ -16,7 +16,7 @@ from random import Random
 from typing import Final
 
 from harness import limits
-from harness.cluster.fault import Fault
+from harness.cluster.fault import Fault, undoing
 from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
@@ -242,10 +242,7 @@ class _Drawing:
         self._weights = aims
         self._faults = faults
         self._kinds = kinds
-        self._undoes = {
-            name: next((each.name for each in faults.values() if fault.effect in each.heals), "")
-            for name, fault in faults.items()
-        }
+        self._undoes = {name: undoing(faults, fault) for name, fault in faults.items()}
 
     def round(self) -> list[Act]:
         """Return the steps of one round."""

@@ -17,12 +17,12 @@ from random import Random
 from typing import Final
 
 from harness.cluster.aims import SERVICE
-from harness.cluster.fault import Fault
+from harness.cluster.fault import Fault, undoing
 from harness.random_schedule.profile import ALL
 from harness.scenario.file import Scenario, Step
 from harness.scenario.steps import Act, Cut, Heal, Hold, Inject, Release
-from harness.scenario.text import first_step_line
-from harness.target.services import Service
+from harness.scenario.text import first_line
+from harness.target.services import Service, governed_by_links
 from harness.target.target import Target
 from harness.target.wire import ANY
 
@@ -39,7 +39,7 @@ SEVERAL_SHARE: Final = 0.5
 
 def counts_of(seed: int, services: Sequence[Service]) -> Mapping[str, int]:
     """Return the processes of each service that a seed's run has for itself; none if no fault may hit them."""
-    if not any(each.governs_by_links for each in services):
+    if not governed_by_links(services):
         return {}
     chance = Random(f"services {seed}")
     several = chance.random() < SEVERAL_SHARE
@@ -66,16 +66,13 @@ def with_service_faults(
         return scenario
     chance = Random(f"service faults {seed}")
     messages = () if target.wire is None else sorted(target.wire.messages)
-    drawing = _Drawing(chance, faults, scenario.nodes, _processes(counts), messages)
+    processes = [name for each in target.services for name in each.names(counts[each.name])]
+    drawing = _Drawing(chance, faults, scenario.nodes, processes, messages)
     chosen = [name for name in drawing.kinds if ALL in nemeses or name in nemeses]
     acts = drawing.among([step.act for step in scenario.steps], chosen)
-    first = first_step_line(len(scenario.further), scenario.clients, len(counts))
-    steps = tuple(Step(line=line, act=act) for line, act in enumerate(acts, start=first))
-    return replace(scenario, services=counts, steps=steps)
-
-
-def _processes(counts: Mapping[str, int]) -> list[str]:
-    return [f"{name}-{number}" for name, count in counts.items() for number in range(1, count + 1)]
+    found = replace(scenario, services=counts)
+    steps = (Step(line=line, act=act) for line, act in enumerate(acts, start=first_line(found)))
+    return replace(found, steps=tuple(steps))
 
 
 class _Drawing:
@@ -93,11 +90,8 @@ class _Drawing:
         self._nodes = nodes
         self._processes = processes
         self._messages = messages
-        of_services = [fault for fault in faults.values() if fault.of_services]
         self._undoes = {
-            name: next((each.name for each in of_services if faults[name].effect in each.heals), "")
-            for name in WEIGHTS
-            if name in faults and faults[name].of_services
+            name: undoing(faults, faults[name]) for name in WEIGHTS if name in faults and faults[name].of_services
         }
 
     @property

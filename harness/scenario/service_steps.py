@@ -10,6 +10,7 @@ from harness.effect import UNFLUSHED_LOST
 from harness.model import UsageError
 from harness.scenario.file import Scenario
 from harness.scenario.steps import Inject
+from harness.target.services import governed_by_links
 from harness.target.target import Target
 
 
@@ -57,7 +58,7 @@ def _require_parting(where: str, act: Inject, target: Target, faults: Mapping[st
     if not faults[act.fault].from_services:
         able = ", ".join(name for name, fault in faults.items() if fault.from_services)
         raise UsageError(f"{where}: it parts nodes from no service; expected one of {able}, or no 'from'")
-    if not any(each.governs_by_links for each in target.services):
+    if not governed_by_links(target.services):
         raise UsageError(
             f"{where}: nodes of target {target.name} reach the metadata by one link; expected no 'from'"
         )

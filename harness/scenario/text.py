@@ -14,9 +14,15 @@ from harness.workload.text import line_of
 _HEAD_LINES: Final = 5
 
 
-def first_step_line(further: int, clients: Clients, services: int = 0) -> int:
+def first_step_line(further: int, clients: Clients) -> int:
     """Return the line of the first step, if the scenario has one source: it follows the head and an empty line."""
-    return _HEAD_LINES + further + clients.count + services + 2
+    return _HEAD_LINES + further + clients.count + 2
+
+
+def first_line(scenario: Scenario) -> int:
+    """Return the line of the first step in a scenario's text, whatever its head has."""
+    further = first_step_line(len(scenario.further), scenario.clients)
+    return further + len(scenario.services) + len(scenario.sources) - 1
 
 
 def text_of(scenario: Scenario) -> str:

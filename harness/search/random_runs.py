@@ -25,7 +25,7 @@ from harness.registry import pick
 from harness.run.spec import RunSpec
 from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.steps import Produce
-from harness.scenario.text import first_step_line
+from harness.scenario.text import first_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import faults_on, read_for
 from harness.target.found import target as target_of
@@ -325,6 +325,6 @@ def _drawn(schedule: Scenario, name: str, seed: int) -> Clients:
 
 def _with_clients(schedule: Scenario, clients: Clients) -> Scenario:
     """Return the schedule with these clients; the lines of its steps follow from its text."""
-    first = first_step_line(len(schedule.further), clients, len(schedule.services))
-    steps = tuple(replace(step, line=line) for line, step in enumerate(schedule.steps, start=first))
-    return replace(schedule, clients=clients, steps=steps)
+    found = replace(schedule, clients=clients)
+    steps = (replace(step, line=line) for line, step in enumerate(found.steps, start=first_line(found)))
+    return replace(found, steps=tuple(steps))

@@ -122,3 +122,8 @@ class Service:
     def names(self, count: int) -> tuple[str, ...]:
         """Return the names of a run's own processes."""
         return tuple(f"{self.name}-{number}" for number in range(1, count + 1))
+
+
+def governed_by_links(services: Sequence[Service]) -> bool:
+    """Return True if nodes reach the metadata by the links of a service's processes."""
+    return any(each.governs_by_links for each in services)

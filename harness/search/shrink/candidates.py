@@ -11,7 +11,7 @@ from harness.scenario.file import Scenario, Step
 from harness.scenario.offsets import Mark
 from harness.scenario.step_order import check_order, check_records
 from harness.scenario.steps import Act, Await, Produce, Require
-from harness.scenario.text import first_step_line
+from harness.scenario.text import first_line
 
 
 def with_acts(scenario: Scenario, acts: Sequence[Act]) -> Scenario:
@@ -39,12 +39,6 @@ def with_acts(scenario: Scenario, acts: Sequence[Act]) -> Scenario:
     tombstones = tuple(name for name in scenario.settings.tombstones if name in left)
     settings = replace(scenario.settings, tombstones=tombstones)
     return replace(scenario, steps=steps, records=records, settings=settings)
-
-
-def first_line(scenario: Scenario) -> int:
-    """Return the line of the first step in the scenario's text."""
-    first = first_step_line(len(scenario.further), scenario.clients, len(scenario.services))
-    return first - 1 + len(scenario.sources)
 
 
 def acts_of(scenario: Scenario) -> list[Act]:
