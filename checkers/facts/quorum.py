@@ -45,13 +45,17 @@ _BEFELL: Final = {
 _HARMLESS: Final = frozenset({Effect.NONE, Effect.MOVED_AWAY, Effect.LEADER_MOVED})
 
 
+# The offset of what is promised, if it is not known, or if it is no record.
+NOT_KNOWN: Final = -1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
     """
     A record that a group had acknowledged, or that a reader was shown.
 
     Attributes:
-        offset: -1 if it is not known.
+        offset: NOT_KNOWN if it is not known.
         asked: the index of the op that asked for it.
         told: the index of the op that says that a majority had it.
         until: the index of the op before which it must have been lost; None for the end.

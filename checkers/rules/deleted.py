@@ -20,8 +20,9 @@ from checkers.facts.deleted import (
     high_watermark_before,
 )
 from checkers.facts.moments import anomaly, margin_ns, once
+from checkers.facts.quorum import NOT_KNOWN, Promised, is_quorum, standing_of
 from checkers.facts.view import at, final_logs, traits
-from harness.events import LogStart, Read, Snapshot
+from harness.events import DeleteRecords, LogStart, Read, Snapshot
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -41,11 +42,13 @@ KINDS: Final = (
     Definition(
         kind=Kind.UNDELETED,
         formula="last log-start(n, to): final log(n) starts before to, and since then n was not told to delete "
-        "the replica, cut nothing below to, and kept its disk",
+        "the replica, cut nothing below to, and kept its disk; or, where a majority has what is committed: "
+        "delete-records(to) was acknowledged, final log(n) starts before to and ends where the longest one does, "
+        "and no faults may have taken the deletion from a majority",
         words="A replica's log starts below records that the replica had deleted: it forgot where it starts.",
-        evidence="broker: log-start, truncate, stopped; log: snapshot; nemesis",
-        unchecked="Without broker events nobody says what a replica had deleted.",
-        source="KIP-107: the log start offset is kept in a checkpoint",
+        evidence="broker: log-start, truncate, stopped; client: delete-records; log: snapshot; nemesis",
+        unchecked="Where all in sync have what is committed, broker events alone say what a replica had deleted.",
+        source="KIP-107: the log start offset is kept in a checkpoint; of a group, it is an entry of its log",
     ),
 )
 
@@ -64,7 +67,7 @@ def deleted(ops: Sequence[Op]) -> list[Anomaly]:
     """
     moves = list(_moves(ops))
     # Where brokers told of the move, what it left in logs and reads says nothing more.
-    return once([*moves, *(() if moves else _seen(ops)), *_forgotten(ops)])
+    return once([*moves, *(() if moves else _seen(ops)), *_forgotten(ops), *_undone(ops)])
 
 
 def _moves(ops: Sequence[Op]) -> Iterator[Anomaly]:
@@ -115,3 +118,34 @@ def _forgotten(ops: Sequence[Op]) -> Iterator[Anomaly]:
             continue
         text = f"the final log of {node} starts at {log.start}; at {at(op)} it had been deleted up to {move.to}"
         yield anomaly(ops, Kind.UNDELETED, text, [op.index, log.index], [node], None, ((log.start, move.to),))
+
+
+def _undone(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield final logs of a group that start below a deletion that a majority of it had acknowledged."""
+    told = max(_acknowledged(ops), key=lambda each: each[0], default=None) if is_quorum(ops) else None
+    if told is None:
+        return
+    start, asked, op = told
+    standing = standing_of(ops, Promised(offset=NOT_KNOWN, asked=asked.index, told=op.index))
+    if standing.lawful:
+        return
+    logs = final_logs(ops)
+    longest = max((log.end for log in logs.values()), default=0)
+    kept = dict(standing.kept)
+    for node, log in sorted(logs.items()):
+        if log.start < start and log.end == longest:
+            text = (
+                f"the final log of {node} starts at {log.start}; at {at(op)} {op.process} was told that all before"
+                f" {start} is deleted, and no fault took that from a majority: {node} {kept.get(node, 'lost it')}"
+            )
+            yield anomaly(ops, Kind.UNDELETED, text, [op.index, log.index], [node], None, ((log.start, start),))
+
+
+def _acknowledged(ops: Sequence[Op]) -> Iterator[tuple[int, Op, Op]]:
+    """Yield where the log was to start by each deletion that was acknowledged, the request, and the answer."""
+    asked: dict[str, Op] = {}
+    for op, event in events_of(ops, DeleteRecords):
+        if op.type is OpType.INVOKE:
+            asked[op.process] = op
+        elif op.type is OpType.OK and event.low_watermark is not None:
+            yield event.low_watermark, asked.get(op.process, op), op

@@ -10,7 +10,8 @@ from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.docs.evidence import EVIDENCED, FOLDER, Cell, read
 from harness.effect import UNFLUSHED_LOST, Band, Effect
-from harness.suite.scenario_files import known_faults
+from harness.suite.scenario_files import faults_on, known_faults
+from targets import DEFAULT_TARGET
 
 BAND_MEANINGS: Final[Mapping[Band, str]] = {
     Band.DOWN: "until the node restarts",
@@ -94,6 +95,7 @@ def nemeses() -> str:
         "then the heal: both must be refused, as the table in `tests/nemesis/every_fault.py` says.\n"
         "Whether a disk is flushed is told by the kernel (`cachestat`, since Linux 6.5); on an older one a "
         "pretended `flush` shows at the next power loss alone.\n"
+        f"{_elsewhere()}\n"
         "The figures are those of the run that wrote the files in `harness/docs/evidence/`; `make evidence "
         "HOST=local` plays all on one host again. Over SSH the machines were servers on loopback.",
         *_evidence(),
@@ -103,7 +105,7 @@ def nemeses() -> str:
 def _evidence() -> list[str]:
     """Return a table for each fault: what it and its heal said on each host, or why the host refuses it."""
     found = {host: read(host) for host in EVIDENCED}
-    faults = known_faults()
+    faults = faults_on(DEFAULT_TARGET)
     missing = [f"{fault} on {host}" for host, cells in found.items() for fault in faults if fault not in cells]
     if missing:
         raise ValueError(f"{FOLDER}: nothing of {', '.join(missing)}; expected every cell: make evidence HOST=…")
@@ -118,6 +120,12 @@ def _evidence() -> list[str]:
             ),
         )
     ]
+
+
+def _elsewhere() -> str:
+    """Return which faults no host can show here, since our broker has them not."""
+    others = ", ".join(f"`{name}`" for name in known_faults() if name not in faults_on(DEFAULT_TARGET))
+    return f"What other systems alone have is shown by their own scenarios and tests: {others}."
 
 
 def _quoted(cell: Cell) -> tuple[str, str]:

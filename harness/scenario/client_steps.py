@@ -7,13 +7,13 @@ still happen after this has waited in vain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from harness import limits
 from harness.cluster.cluster import Cluster
-from harness.events import RemovePartitions
+from harness.events import AddPartitions, RemovePartitions
 from harness.model import OpType, PreconditionError
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.steps import Add, ChangeFormat, ClientAct, Delete, Read, Remove
@@ -64,18 +64,16 @@ class ClientSteps:
         if not gone:
             raise PreconditionError(f"remove {place}: it is not there; expected one that is")
         asked = RemovePartitions(topic=place.topic, partitions=tuple(sorted(gone)))
-        cluster.record(OPERATOR, OpType.INVOKE, asked)
-        try:
+
+        def remove() -> None:
             cluster.operator.remove(place.topic, asked.partitions)
             cluster.await_(
                 lambda: not self._from(place),
                 lambda: f"{place.topic} has {sorted(self._from(place))}; expected them to be gone",
                 self.removed_s_max,
             )
-        except PreconditionError as error:
-            cluster.record(OPERATOR, OpType.INFO, replace(asked, error=str(error)))
-            raise
-        cluster.record(OPERATOR, OpType.OK, asked)
+
+        self._as_operator(asked, remove)
 
     def _add(self, place: Place) -> None:
         """Ask for all that the topic lacks up to this one."""
@@ -85,7 +83,22 @@ class ClientSteps:
             has = f"{first} partitions" if first else "none"
             raise PreconditionError(f"add {place}: the topic has {has}; expected fewer, and one at least")
         nodes = [cluster.further[Place(place.topic, number)] for number in range(first, place.partition + 1)]
-        self._client.add_partitions(place.topic, first, *nodes, ids=cluster.ids)
+        if not cluster.operator.creates:
+            self._client.add_partitions(place.topic, first, *nodes, ids=cluster.ids)
+            return
+        asked = AddPartitions(topic=place.topic, first=first, assignments=tuple(map(tuple, nodes)))
+        self._as_operator(asked, lambda: cluster.operator.add(place.topic, first, nodes))
+
+    def _as_operator(self, asked: RemovePartitions | AddPartitions, request: Callable[[], object]) -> None:
+        """Record a request of an operator, and its outcome; one that fails may be granted later."""
+        record = self._cluster.record
+        record(OPERATOR, OpType.INVOKE, asked)
+        try:
+            request()
+        except PreconditionError as error:
+            record(OPERATOR, OpType.INFO, replace(asked, error=str(error)))
+            raise
+        record(OPERATOR, OpType.OK, asked)
 
     def _from(self, place: Place) -> Mapping[int, tuple[str | None, ...]]:
         """Return what the topic has of this partition and of those above it."""

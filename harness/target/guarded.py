@@ -190,6 +190,10 @@ class _GuardedOperator(Operator):
         """Make a topic."""
         return self._line("create", topic, assignments)
 
+    def add(self, topic: str, first: int, assignments: Sequence[Sequence[str]]) -> str:
+        """Make further partitions."""
+        return self._line("add", topic, first, assignments)
+
     @property
     def appoints(self) -> bool:
         """Whether a controller is made by the operator."""

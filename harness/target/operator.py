@@ -35,6 +35,10 @@ class Operator:
         """Make a topic with a partition on each of these groups of nodes, the first of each to lead."""
         raise _no(f"create {topic} on {assignments}")
 
+    def add(self, topic: str, first: int, assignments: Sequence[Sequence[str]]) -> str:
+        """Make further partitions of a topic, the first of which has this number; for one that `creates`."""
+        raise _no(f"add {topic} from {first} on, on {assignments}")
+
     @property
     def appoints(self) -> bool:
         """Whether a controller is made by the operator: the node that starts first need not be it."""

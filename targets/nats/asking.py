@@ -43,6 +43,7 @@ class Group:
         last: the index of that entry.
         committed: how far that is committed, as this one knows.
         behind: of a leader, the ids of the members that have not all of it.
+        first: the index at which its Raft log begins: behind that of its snapshot.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Group:
     last: int = 0
     committed: int = 0
     behind: tuple[str, ...] = ()
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +198,7 @@ def _group(name: str, found: Mapping[str, Any]) -> Group:
         last=last,
         committed=int(found.get("committed") or 0),
         behind=tuple(sorted(map(str, behind))) if state == LEADER else (),
+        first=int((found.get("wal") or {}).get("first_seq") or 0),
     )
 
 

@@ -37,7 +37,11 @@ class NatsOperator(Operator):
 
     def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
         """Create a stream for each partition, on exactly these nodes; the first of each leads then."""
-        for partition, names in enumerate(assignments):
+        return self.add(topic, 0, assignments)
+
+    def add(self, topic: str, first: int, assignments: Sequence[Sequence[str]]) -> str:
+        """Create the streams of further partitions, as `create` does."""
+        for partition, names in enumerate(assignments, start=first):
             stream = stream_of(topic, partition)
             settings = {
                 "name": stream,
@@ -50,6 +54,14 @@ class NatsOperator(Operator):
             self._lead(topic, partition, names[0])
             self._moved[topic, partition] = tuple(names)
         return f"streams of {topic} on {', '.join(map(' '.join, assignments))}"
+
+    def remove(self, topic: str, partitions: Sequence[int]) -> str:
+        """Delete the streams of these partitions."""
+        for partition in partitions:
+            stream = stream_of(topic, partition)
+            self._ask(f"{_API}.STREAM.DELETE.{stream}", {}, f"delete {stream}")
+            self._moved.pop((topic, partition), None)
+        return f"deleted {', '.join(stream_of(topic, partition) for partition in partitions)}"
 
     def appoint(self, name: str) -> str:
         """Have the meta group's leader step down in favour of a node, once there is one."""
@@ -79,6 +91,11 @@ class NatsOperator(Operator):
             f"elect {name} for {stream}",
         )
         return f"the leader of {stream} stepped down for {name}"
+
+    def step_down(self, topic: str, partition: int) -> None:
+        """Have the leader step down, with no member preferred: another one, or the same one again, leads then."""
+        stream = stream_of(topic, partition)
+        self._ask(f"{_API}.STREAM.LEADER.STEPDOWN.{stream}", {}, f"the leader of {stream} is to step down")
 
     def move(self, topic: str, partition: int, names: Sequence[str]) -> str:
         """Have a stream moved to these nodes, by the tag that they alone have together."""

@@ -25,6 +25,7 @@ from targets.nats.clients.client import NatsClient
 from targets.nats.clients.library import NatsPy
 from targets.nats.config import FILE, MEMORY, conf
 from targets.nats.logs.part import LOGS
+from targets.nats.nemeses import FAULTS
 from targets.nats.printed import Lines
 from targets.nats.versions import ALWAYS, NAME, RELEASE, RELEASES, SYNC, VERSIONS, library, program_of, release_of
 from targets.nats.wire.wire import WIRE
@@ -62,9 +63,9 @@ class NatsTarget:
     words = WORDS
     clients = clients_of(NatsClient, creates_topics=True, beside=NatsPy())
     logs = LOGS
-    abilities = frozenset({Ability.ELECT, Ability.MOVE, Ability.DEPOSE, Ability.CONTROLLER})
+    abilities = frozenset({Ability.ELECT, Ability.MOVE, Ability.REMOVE, Ability.DEPOSE, Ability.CONTROLLER})
     services: tuple[Service, ...] = ()
-    faults: Mapping[str, object] = {}
+    faults = FAULTS
     clocks = None
     downloads = None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.metadata import Polled
-from harness.target.metadata import Look, Office, PartitionTruth, TargetRun
+from harness.target.metadata import Look, Office, PartitionTruth, Place, TargetRun
 from targets.nats.asking import FOLLOWER, LEADER, META, Group, Servers, Told
 from targets.nats.streams import peer_of, place_of
 
@@ -27,6 +27,11 @@ class NatsView(Polled):
         told = self._servers.all()
         return self._seen.look(told) if told else None
 
+    def snapshot(self, topic: str, partition: int, name: str) -> int:
+        """Return up to which index a node's snapshot of the stream's Raft log goes, as it says now; 0 for none."""
+        self.refresh()
+        return self._seen.snapshots.get((topic, partition), {}).get(name, 0)
+
     def close(self) -> None:
         """End the looks, then what they ask with."""
         super().close()
@@ -39,12 +44,16 @@ class Seen:
 
     Args:
         names: the nodes of the run; who is none of them is None.
+
+    Attributes:
+        snapshots: the index at which each member's snapshot of a stream's Raft log ends, as of the last look.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._nodes = {peer_of(name): name for name in names}
         # Group -> the highest term in which a leader was seen, and that leader's id.
         self._leaders: dict[str, tuple[int, str]] = {}
+        self.snapshots: Mapping[Place, Mapping[str, int]] = {}
 
     def look(self, told: Mapping[str, Told]) -> Look:
         """Return what the metadata show, from what servers say of themselves."""
@@ -57,7 +66,12 @@ class Seen:
                 words.setdefault(name, []).append((peer, group))
         truths = {name: truth for name, said in words.items() if (truth := self._truth(name, said)) is not None}
         states = {place_of(streams[name]): truth for name, truth in truths.items() if name in streams}
-        said = {place_of(streams[name]): self._said(each) for name, each in words.items() if name in streams}
+        named = {place_of(streams[name]): each for name, each in words.items() if name in streams}
+        # A log begins behind its snapshot; an empty one without a snapshot begins at 0.
+        self.snapshots = {
+            place: {node: max(group.first - 1, 0) for peer, group in each if (node := self._nodes.get(peer))}
+            for place, each in named.items()
+        }
         meta = truths.get(META)
         return Look(
             states=states,
@@ -65,7 +79,7 @@ class Seen:
             if meta is None or not meta.leader
             else Office(node=meta.leader, member=0, incarnation=meta.epoch),
             assigned={place: truth.in_sync for place, truth in states.items()},
-            said=said,
+            said={place: self._said(each) for place, each in named.items()},
         )
 
     def _said(self, words: Sequence[tuple[str, Group]]) -> Mapping[str, str]:

@@ -38,7 +38,7 @@ def test_row_says_whose_a_method_is() -> None:
         found["Target.launch"],
         found["Metadata.truth"],
     )
-    assert (["family", "–", "–", "–", "–"], ["–", "own", "–", "–", "–"]) == (
+    assert (["family", "–", "–", "own", "–"], ["–", "own", "–", "–", "–"]) == (
         found["Operator.remove"],
         found["Target.downloads"],
     )

@@ -70,3 +70,66 @@ def test_topic_that_the_operator_cannot_make_ends_the_run_before_its_first_step(
     assert [("read",)] == client.sent
     failed = [op for op in read_history(history.path) if op.type is OpType.FAIL]
     assert ["no leaders"] == [op.value["error"] for op in failed if op.f == "step"]
+
+
+GROWS = """title T
+source S
+nodes B A replicas, C controller
+partition orders-0 B A
+partition orders-1 B A
+records m1 1
+produce m1 acks=all
+remove orders-1
+add orders-1
+expect hw: none
+"""
+
+
+def grow(history: History, refusal: str = "") -> tuple[list[object], FakeClient]:
+    """Play a removal and an addition by an operator that makes topics, or refuses to add to one."""
+    cluster, client = FakeCluster(history), FakeClient()
+    there, asked = {0: ("B", "A"), 1: ("B", "A")}, list[object]()
+
+    class Grows(Makes):
+        def remove(self, topic: str, partitions: Sequence[int]) -> str:
+            asked.append(("remove", topic, tuple(partitions)))
+            del there[1]
+            return "removed"
+
+        def add(self, topic: str, first: int, assignments: Sequence[Sequence[str]]) -> str:
+            asked.append(("add", topic, first, [*map(tuple, assignments)]))
+            if refusal:
+                raise PreconditionError(refusal)
+            return "added"
+
+    cluster.operator = Grows(cluster, client)
+    cluster.metadata.assignment = lambda topic: there if topic == "orders" else {0: ("B", "A")}
+    scenario = parse("s", GROWS, "s.txt", ())
+    cluster.further = scenario.further
+    Play(
+        scenario=scenario,
+        draw=Draw(seed=1, ids=cluster.ids, counts={"m1": 1}),
+        cluster=cluster,
+        client=client,
+        faults={},
+    ).run()
+    return asked, client
+
+
+def test_operator_that_makes_topics_adds_their_partitions_too(history: History) -> None:
+    asked, _ = grow(history)
+    assert [("remove", "orders", (1,)), ("add", "orders", 1, [("B", "A")])] == asked
+    told = [(op.process, op.type, op.f) for op in read_history(history.path) if op.f.endswith("-partitions")]
+    assert [
+        ("client-operator", each, f)
+        for f in ("remove-partitions", "add-partitions")
+        for each in (OpType.INVOKE, OpType.OK)
+    ] == told
+
+
+def test_addition_that_is_refused_may_be_granted_later(history: History) -> None:
+    grow(history, refusal="no leader")
+    (ended,) = [
+        op for op in read_history(history.path) if op.f == "add-partitions" and op.type is not OpType.INVOKE
+    ]
+    assert (OpType.INFO, "no leader") == (ended.type, ended.value["error"])

@@ -55,6 +55,16 @@ class NatsClient(AtNode):
             at += _READ_MAX
         return found
 
+    def delete_before(self, offset: int) -> int:
+        """Purge the stream up to a sequence (-1: all that it has), and return its first one then."""
+        upto = {} if offset < 0 else {"seq": max(offset, 1)}
+        if not _read(self._asked(f"$JS.API.STREAM.PURGE.{self._stream}", json.dumps(upto).encode())).get(
+            "success"
+        ):
+            raise ServerError(f"purge of {self._stream}: no success; expected one")
+        state = _read(self._asked(f"$JS.API.STREAM.INFO.{self._stream}", b"")).get("state", {})
+        return int(state.get("first_seq", 0))
+
     def _messages(self, wanted: range, until: float) -> list[Found]:
         """Ask for these sequences at once; return the messages of those that have one, in their order."""
         subject, connection = f"$JS.API.STREAM.MSG.GET.{self._stream}", self._connected()

@@ -426,6 +426,12 @@ QUORUMS: Final[dict[str, tuple[Pair, ...]]] = {
         "quorum-acknowledged-two-before-a-power-loss",
         "quorum-acknowledged-two-in-another-order",
     ),
+    "a group has what it acknowledged as deleted": (
+        "purge-undone-at-one",
+        "purge-undone-at-all",
+        "purge-undone-on-disk",
+        "purge-undone-by-kills",
+    ),
     "a promise in memory permits no divergence": (
         "quorum-diverged-by-power",
         "quorum-diverged-by-no-fault",

@@ -243,9 +243,10 @@ def test_end_without_a_question_and_a_second_end_are_nothing() -> None:
 @pytest.mark.parametrize(("state", "behind"), [(LEADER, ("B", "C")), ("FOLLOWER", "")])
 def test_member_says_how_far_its_log_goes_and_a_leader_who_is_behind(state: str, behind: tuple[str, ...]) -> None:
     node = Node("A", {"A": (state, 3, "A")})
-    node.more = {"pindex": 12, "committed": 6}
+    node.more = {"pindex": 12, "committed": 6, "wal": {"first_seq": 5, "last_seq": 12}}
     node.replicated = {"B": 11, "D": 12}
     with server(node) as served, asking({"A": served.address}) as found:
         one = found.all()["A"].groups[GROUP]
     # Who never answered has nothing of it.
     assert (12, 6, tuple(sorted(map(peer_of, behind)))) == (one.last, one.committed, one.behind)
+    assert 5 == one.first

@@ -28,6 +28,7 @@ from tests.targets.nats.server import (
 )
 
 CREATE, UPDATE, INFO = "$JS.API.STREAM.CREATE", "$JS.API.STREAM.UPDATE", "$JS.API.STREAM.INFO"
+DELETE = "$JS.API.STREAM.DELETE"
 STEPDOWN, META_STEPDOWN = "$JS.API.STREAM.LEADER.STEPDOWN", "$JS.API.META.LEADER.STEPDOWN"
 NO_QUORUM = {"error": {"code": 503, "err_code": 10008, "description": "JetStream system temporarily unavailable"}}
 NO_SPACE = {"error": {"code": 400, "err_code": 10005, "description": "no suitable peers for placement"}}
@@ -67,6 +68,8 @@ class Cluster:
         if subject == CREATE:
             self.leaders[place] = "C"
             self.configs[stream] = asked.body
+        if subject == DELETE:
+            del self.leaders[place]
         if subject == STEPDOWN:
             self.leaders[place] = self.elects(preferred)
         if subject == INFO:
@@ -165,6 +168,26 @@ def test_stream_whose_first_node_does_not_come_to_lead_says_whose(monkeypatch: p
     assert "create log-0: A does not lead it; expected it to" == str(raised.value)
 
 
+def test_streams_of_removed_partitions_are_deleted_and_made_again_where_they_are_added() -> None:
+    with Room(Cluster()) as room:
+        room.operator.create("log", [["A"], ["B"], ["A"]])
+        assert "deleted log-1, log-2" == room.operator.remove("log", [1, 2])
+        assert {("log", 0)} == {*room.cluster.leaders}
+        assert ["A"] == [*room.operator.wanted("log", 0)]
+        assert () == room.operator.wanted("log", 1)
+        room.operator.add("log", 1, [["B", "A"], ["A"]])
+    assert {("log", 0): "A", ("log", 1): "B", ("log", 2): "A"} == room.cluster.leaders
+    assert ["on-A", "on-B", "on-A", "on-A-B", "on-A"] == [
+        each["placement"]["tags"][0] for each in room.cluster.of(CREATE)
+    ]
+
+
+def test_stream_that_is_not_deleted_says_why() -> None:
+    with Room(Cluster(refuses=[NO_QUORUM])) as room, pytest.raises(PreconditionError) as raised:
+        room.operator.remove("log", [1])
+    assert "delete log-1: refused: 'JetStream system temporarily unavailable'" == str(raised.value)
+
+
 def test_stream_is_moved_by_the_tag_of_its_new_nodes_and_all_else_of_it_stays() -> None:
     config = {"name": "log-1", "subjects": ["log-1"], "num_replicas": 3, "storage": "file", "max_msgs": 7}
     cluster = Cluster(configs={"log-1": {**config, "placement": {"tags": ["on-A-B-C"]}}})
@@ -180,6 +203,13 @@ def test_election_names_the_node_that_is_preferred() -> None:
         assert [("A", f"{STEPDOWN}.log-3", {"placement": {"preferred": "B"}}, "")] == room.cluster.asked
         assert "B leads log-3 already" == room.operator.elect("log", 3, "B")
         assert 1 == len(room.cluster.asked)
+
+
+def test_leader_steps_down_for_nobody_in_particular() -> None:
+    with Room(Cluster(leaders={("log", 3): "A"}, elects=lambda preferred: preferred or "B")) as room:
+        room.operator.step_down("log", 3)
+    assert {("log", 3): "B"} == room.cluster.leaders
+    assert [{}] == room.cluster.of(STEPDOWN)
 
 
 def test_stream_without_a_leader_is_asked_all_the_same() -> None:

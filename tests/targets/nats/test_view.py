@@ -137,6 +137,17 @@ def test_members_are_the_leader_s_word_before_a_follower_s() -> None:
 
 
 # --- all groups ------------------------------------------------------------------------------------------------
+def test_member_s_snapshot_ends_before_its_log_begins() -> None:
+    seen, found = Seen(NAMES), told(leads("A", 2, "B", "C"))
+    for name, first in (("A", 9), ("B", 1), ("C", 0)):
+        groups = {GROUP: replace(found[name].groups[GROUP], first=first)}
+        found[name] = replace(found[name], groups=groups)
+    seen.look(found)
+    assert {AT: {"A": 8, "B": 0, "C": 0}} == seen.snapshots
+    seen.look({})
+    assert {} == seen.snapshots
+
+
 def test_every_stream_has_a_state_of_its_own() -> None:
     seen = Seen(NAMES)
     look = seen.look(both(told(leads("A", 2, "B", "C")), told(leads("C", 7, "A", "B"), OTHER)))

@@ -13,7 +13,7 @@ import pytest
 from harness.clients.plain_nodes import PlainNodes
 from harness.clients.plain_work import produced
 from harness.model import OpType
-from harness.target.log_client import Closes, Found, Leads, Refused, Serves
+from harness.target.log_client import Closes, Deletes, Found, Leads, Refused, Serves
 from harness.workload.plan import Place
 from targets.nats.clients.client import NatsClient, ServerError
 from targets.nats.target import TARGET
@@ -78,6 +78,27 @@ def test_error_in_place_of_an_acknowledgement_leaves_it_unknown(error: dict[str,
         pytest.raises(ServerError, match=f"^error {error.get('err_code')}: {error.get('description')}$") as raised,
     ):
         client.produce(b"m")
+    assert not isinstance(raised.value, Refused)
+
+
+# --- delete ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("before", "upto"), [(7, {"seq": 7}), (0, {"seq": 1}), (-1, {})])
+def test_stream_is_purged_up_to_a_sequence_and_its_first_one_comes_back(before: int, upto: object) -> None:
+    asked: list[tuple[str, object]] = []
+
+    def serve(talk: Talk, one: Asked) -> None:
+        asked.append((one.subject, one.body))
+        talk.tell(one, {"success": True} if "PURGE" in one.subject else {"state": {"first_seq": 9, "last_seq": 8}})
+
+    with client_of(serve) as client:
+        assert 9 == client.delete_before(before)
+    assert (f"$JS.API.STREAM.PURGE.{STREAM}", upto) == asked[0]
+
+
+@pytest.mark.parametrize("said", [{"error": NO_QUORUM}, {"success": False}, {}])
+def test_purge_without_success_is_unknown(said: dict[str, Any]) -> None:
+    with client_of(answers(said)) as client, pytest.raises(ServerError) as raised:
+        client.delete_before(3)
     assert not isinstance(raised.value, Refused)
 
 
@@ -295,7 +316,7 @@ def test_read_of_which_one_answer_lacks_brings_nothing() -> None:
 # --- what a server says of itself ------------------------------------------------------------------------------
 def test_calls_are_those_that_plain_clients_look_for() -> None:
     client = NatsClient("127.0.0.1:1", AT, 1.0)
-    for protocol in (Closes, Leads, Serves):
+    for protocol in (Closes, Deletes, Leads, Serves):
         assert isinstance(client, protocol)
     client.close()
     client.close()
