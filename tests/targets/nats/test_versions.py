@@ -95,7 +95,7 @@ def test_system_is_a_raft_group_that_is_polled_and_whose_offsets_begin_with_1() 
 
 
 def test_what_it_can_be_asked_for_is_what_its_operator_has_methods_for() -> None:
-    assert {Ability.ELECT, Ability.MOVE, Ability.DEPOSE} == requests_of(NatsOperator)
+    assert {Ability.ELECT, Ability.MOVE, Ability.REMOVE, Ability.DEPOSE} == requests_of(NatsOperator)
     assert requests_of(NatsOperator) | {Ability.CONTROLLER} == TARGET.abilities & OF_TARGETS
 
 
