@@ -64,6 +64,8 @@ class OwnServices:
         self._killed: list[str] = []
         # What faults of single processes have taken away.
         self._lost: set[str] = set()
+        # What was started, and did not serve in time: it may, on a machine that is slow.
+        self._under_way: set[str] = set()
         self._mutex = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
@@ -180,11 +182,19 @@ class OwnServices:
         self._mode(name)
 
     def start(self, name: str) -> str:
-        """Start a process again; return what it is when it serves, or that too few others are there."""
-        if self._host.alive(name):
+        """
+        Start a process again; return what it is when it serves, or that too few others are there.
+
+        One that did not serve in time after its start is not started again, but awaited.
+        """
+        under_way = name in self._under_way
+        if self._host.alive(name) and not under_way:
             raise PreconditionError(f"start {name}: it runs already; expected it to be down")
+        self._under_way.add(name)
         with self.regaining(name):
-            self._boot(name)
+            if not self._host.alive(name):
+                self._boot(name)
+        self._under_way.discard(name)
         mode = self._mode(name)
         return f"{name} is {mode}" if mode else f"{name} started; too few of its peers run for it to serve"
 

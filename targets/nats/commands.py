@@ -7,6 +7,17 @@ from typing import Final
 
 from targets.nats.versions import ALWAYS, NEWEST, VERSIONS, release_of
 
+# What a few minutes have room for, of both settings; `--scenario all` plays the others too.
+USUAL: Final = (
+    "*-diverges",
+    "*-leads",
+    "*-stuck",
+    "*-dies",
+    "all-lose-power*",
+    "majority-loses-power",
+    "rolling-power-losses",
+    "three-leaders-in-a-row",
+)
 COMMANDS: Final[dict[str, object]] = {}
 USUAL_VERSIONS: Final = (NEWEST, f"{NEWEST}-{ALWAYS}")
 

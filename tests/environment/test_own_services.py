@@ -17,6 +17,7 @@ from harness.packets import Packets
 from harness.target.services import Service
 
 ADDRESS = Address(host="127.0.0.1", port=1)
+START_S_MAX = 0.2
 SAID = "2026-11-29 08:00:00 ERROR coordinator: no epoch in its file"
 
 
@@ -30,6 +31,8 @@ class FakeHost:
         self.silent: list[str] = []
         self.asked = 0
         self.ends = False
+        self.slow = False
+        self.starts: list[str] = []
         self._lacks = lacks
 
     def lacks(self, ability: Ability) -> str:
@@ -54,6 +57,7 @@ class FakeHost:
         return "flushed"
 
     def start(self, name: str, launch: Launch) -> None:
+        self.starts.append(name)
         if not self.ends:
             self.running.add(name)
 
@@ -72,7 +76,7 @@ class FakeHost:
 
     def mode(self) -> str:
         self.asked += 1
-        return "standalone" if self.running else ""
+        return "standalone" if self.running and not self.slow else ""
 
     def log_text(self, name: str) -> str:
         return f"{name} starts\n{SAID}\n"
@@ -84,6 +88,7 @@ def opened(host: FakeHost, *, loses_power: bool = False) -> OwnServices:
         name="coordinator",
         launch=lambda process, peers, others: Launch(argv=("coordinator", process.name)),
         mode=lambda address: host.mode(),
+        start_s_max=START_S_MAX,
     )
     own = Own(counts={"coordinator": 1}, loses_power=loses_power)
     started, _ = start_own(cast(Host, host), (service,), own, {})
@@ -116,6 +121,36 @@ def test_process_that_ends_while_it_starts_is_not_waited_for_and_its_words_are_t
         services.start("coordinator-1")
     said = f"coordinator-1 is back, and ended: coordinator-1 gone; it said: coordinator-1 starts | {SAID}"
     assert said == str(caught.value)
+
+
+def test_process_that_did_not_serve_in_time_is_awaited_and_not_started_again() -> None:
+    host = FakeHost()
+    services = opened(host)
+    with services.losing("coordinator-1"):
+        host.kill("coordinator-1")
+    host.slow = True
+    with pytest.raises(PreconditionError, match="coordinator-1"):
+        services.start("coordinator-1")
+    host.slow = False
+    assert "coordinator-1 is standalone" == services.start("coordinator-1")
+    assert 2 == len(host.starts)  # the first of them before the run
+    with pytest.raises(PreconditionError, match="it runs already"):
+        services.start("coordinator-1")
+
+
+def test_process_that_was_killed_while_it_was_awaited_is_started_again() -> None:
+    host = FakeHost()
+    services = opened(host)
+    with services.losing("coordinator-1"):
+        host.kill("coordinator-1")
+    host.slow = True
+    with pytest.raises(PreconditionError, match="coordinator-1"):
+        services.start("coordinator-1")
+    with services.losing("coordinator-1"):
+        host.kill("coordinator-1")
+    host.slow = False
+    assert "coordinator-1 is standalone" == services.start("coordinator-1")
+    assert 3 == len(host.starts)
 
 
 def test_service_whose_packets_are_dropped_is_asked_once_so_that_one_is() -> None:
