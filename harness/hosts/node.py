@@ -151,8 +151,15 @@ class NodeProcess:
         """That of the process that was started last, 0 before."""
         return self._identity.pid if self._identity is not None else 0
 
-    def wait(self) -> str:
-        """Wait for the end of the process; return how it ended: `signal 9`, `exit code 0`."""
+    def wait(self, within_s: float | None = None) -> str:
+        """
+        Wait for the end of the process; return how it ended: `signal 9`, `exit code 0`.
+
+        Args:
+            within_s: when it is killed if it still lives, in seconds; None: it is waited for.
+        """
+        if within_s is not None and self._identity is not None and not ended_within(self._identity, within_s):
+            end(self._identity)
         return self._collect()
 
     def log_text(self) -> str:

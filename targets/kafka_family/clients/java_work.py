@@ -24,13 +24,13 @@ from typing import Any, Final
 
 from harness import limits
 from harness.clients.children import Children
+from harness.clients.jvm import Jvm
 from harness.clients.library import LINGER_MS, POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
 from harness.clients.outcome import Outcome
 from harness.model import OpType, UsageError
 from harness.workload.plan import ACKS_ALL, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from targets.kafka_family.clients.java_home import java_home, lacks
-from targets.kafka_family.clients.jvm import Jvm
 from targets.kafka_family.clients.refusals import refused
 from targets.kafka_family.clients.stack import Stack
 
@@ -209,7 +209,7 @@ class JavaReader:
 def _jvm(plan: ProducerPlan | ConsumerPlan, children: Children | None) -> Jvm:
     if children is None:
         raise UsageError(f"client java: {plan.name}: expected a run with a ledger, which has its process")
-    return Jvm(plan.name, children, java_home())
+    return Jvm(plan.name, children, java_home().argv)
 
 
 # The other codecs unpack a library of machine code into a folder for every process.

@@ -1,138 +1,38 @@
-"""The pipe to a Java client, and what is asked through it, with a thread in place of the process."""
+"""What is asked of a Java client through its pipe, with a thread in place of the process."""
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, TextIO, cast
+from typing import Any
 
 import pytest
 
-from harness import limits
-from harness.clients.children import Children
+from harness.clients.jvm import Jvm
 from harness.clients.library import Came, Record, Refusal
 from harness.clients.outcome import Outcome
-from harness.model import HistoryError, OpType, PreconditionError, UsageError
+from harness.model import OpType, UsageError
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from targets.kafka_family.clients import java_work
 from targets.kafka_family.clients.java_home import JavaHome
 from targets.kafka_family.clients.java_work import JavaReader, JavaSender
-from targets.kafka_family.clients.jvm import READY, Jvm
+from tests.clients.java_child import Child, starting
 
 LOG, ORDERS = Place("log", 0), Place("orders", 2)
 HOME = JavaHome(java=Path("java"), class_path=(Path("classes"), Path("a.jar")))
-
-# Returns what a child tells after a line that it was asked.
-Answer = Callable[[list[str]], Sequence[str]]
-
-
-class Child:
-    """Starts a thread that serves the two pipes, and is what was started."""
-
-    def __init__(self, answer: Answer, first: str = f"{READY}\n") -> None:
-        self.ledger = SimpleNamespace(is_closed=False)
-        self.asked: list[str] = []
-        self.argv: Sequence[str] = ()
-        self.pid = 7
-        self._answer = answer
-        self._first = first
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def start(self, name: str, argv: Sequence[str], handles: Sequence[int]) -> Child:
-        self.argv = argv
-        self._pipes = [os.dup(handle) for handle in handles]
-        self._thread.start()
-        return self
-
-    def _serve(self) -> None:
-        # The end of its pipe ends it, as it ends a process.
-        with suppress(BrokenPipeError), os.fdopen(self._pipes[0]) as asked, os.fdopen(self._pipes[1], "w") as told:
-            self._tell(told, self._first)
-            for line in asked:
-                self.asked.append(line.rstrip("\n"))
-                for said in self._answer(line.rstrip("\n").split(" ")):
-                    if said == "END":
-                        return
-                    self._tell(told, said)
-
-    @staticmethod
-    def _tell(told: TextIO, said: str) -> None:
-        told.write(said)
-        told.flush()
-
-    def wait(self) -> str:
-        self._thread.join(limits.CONDITION_WAIT_S_MAX)
-        assert not self._thread.is_alive()
-        return "exit code 1"
-
-    def log_tail(self) -> str:
-        return "Exception in thread"
 
 
 @pytest.fixture
 def started() -> Iterator[Callable[..., tuple[Child, Jvm]]]:
     """Start children that are closed when the test ends."""
-    made: list[Jvm] = []
-
-    def start(answer: Answer, first: str = f"{READY}\n") -> tuple[Child, Jvm]:
-        child = Child(answer, first)
-        made.append(Jvm("p1", cast(Children, child), HOME))
-        return child, made[-1]
-
-    yield start
-    for jvm in made:
-        jvm.close()
+    with starting() as start:
+        yield start
 
 
-def soon() -> float:
-    return time.monotonic() + limits.CONDITION_WAIT_S_MAX
-
-
-# --- the pipe ---------------------------------------------------------------------------------------------------
-def test_lines_go_both_ways_however_they_are_cut(started: Any) -> None:
-    child, jvm = started(lambda words: ("so", "me wo", "rds\nnext \n"))
-    jvm.ask("poll", "40")
-    assert [["some", "words"], ["next", ""]] == [jvm.hear(soon()), jvm.hear(soon())]
-    assert jvm.hear(time.monotonic()) is None
-    assert ["poll 40"] == child.asked
-
-
-def test_command_line_has_the_class_path_and_the_handles(started: Any) -> None:
-    child, _ = started(lambda words: ())
-    assert ("java", "classes:a.jar", "Client") == (child.argv[0], child.argv[-4], child.argv[-3])
-    assert all(int(handle) > 2 for handle in child.argv[-2:])
-
-
-@pytest.mark.parametrize(("is_closed", "kind"), [(False, PreconditionError), (True, HistoryError)])
-def test_process_that_ends_makes_the_run_unknown_unless_the_run_is_taken_down(
-    started: Any, is_closed: bool, kind: type[Exception]
-) -> None:
-    child, jvm = started(lambda words: ("END",))
-    child.ledger.is_closed = is_closed
-    jvm.ask("poll")
-    with pytest.raises(kind, match=r"client p1: (its process ended with exit code 1; expected|taken down)"):
-        jvm.hear(soon())
-    with pytest.raises(kind):
-        jvm.ask("poll")
-
-
-def test_process_that_begins_with_something_else_is_refused(started: Any) -> None:
-    _, jvm = started(lambda words: (), first="Picked up\n")
-    with pytest.raises(PreconditionError, match=r"client p1: it told \['Picked', 'up'\] first; expected ready"):
-        jvm.ask("poll")
-
-
-def test_process_that_tells_nothing_in_time_is_named(started: Any) -> None:
-    _, jvm = started(lambda words: ())
-    jvm.ask("poll")
-    with pytest.raises(PreconditionError, match="client p1: its process, pid 7, tells nothing; expected a line"):
-        jvm.must_hear(time.monotonic())
+def test_command_line_has_the_class_path_and_the_handles() -> None:
+    java, *_, path, program, asked, told = HOME.argv(5, 6)
+    assert ("java", "classes:a.jar", "Client", "5", "6") == (java, path, program, asked, told)
 
 
 # --- producer ---------------------------------------------------------------------------------------------------
