@@ -22,7 +22,8 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.clients.beside import Beside
+from harness.clients.beside import Around, Beside
+from harness.clients.children import Children
 from harness.clients.clock import left
 from harness.clients.in_thread import InThread
 from harness.clients.library import LibraryConsumer, LibraryProducer, Reader, Sender, text_of
@@ -31,6 +32,7 @@ from harness.clients.plain_work import PlainReader, PlainSender, impossible_of, 
 from harness.clients.threads import Threads, Work
 from harness.events import DeleteRecords, Produce, Read
 from harness.history.file import History
+from harness.launch import Address
 from harness.model import OpType, PreconditionError, TargetError, UsageError
 from harness.target.clients import Underway, Workload
 from harness.target.log_client import Creates, Deletes, LogClient, MakeLogClient, Refused
@@ -52,6 +54,8 @@ class PlainClient:
         target: the target's name.
         bootstrap: returns "host:port" of the running nodes; called again for each round of questions.
         beside: a library on which some clients of workloads stand.
+        services: where each process of the target's services answers, by kind.
+        children: starts processes of the run for the library.
 
     Raises:
         PreconditionError: the cluster does not do what the scenario needs.
@@ -63,6 +67,8 @@ class PlainClient:
     history: History
     bootstrap: Callable[[], Sequence[str]]
     beside: Beside | None = None
+    services: Mapping[str, Sequence[Address]] = field(default_factory=dict)
+    children: Children | None = None
     sends_once: ClassVar[bool] = True
     churns: ClassVar[bool] = False
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -139,6 +145,7 @@ class PlainClient:
         for why in impossible_of(clients, acks_of(self.make), self.beside):
             raise UsageError(why)
         addresses = list(nodes.values())
+        around = Around(nodes=nodes, services=self.services, children=self.children)
 
         def asking() -> PlainNodes:
             return PlainNodes(self.make, lambda: addresses, target=self.target)
@@ -146,7 +153,7 @@ class PlainClient:
         def produces(plan: ProducerPlan) -> Work:
             sender: Sender
             if self.beside is not None and self.beside.sends(plan, clients):
-                sender = self.beside.sender(plan, addresses)
+                sender = self.beside.sender(plan, around)
             else:
                 sender = PlainSender(plan, asking())
             return LibraryProducer(
@@ -156,7 +163,7 @@ class PlainClient:
         def consumes(plan: ConsumerPlan) -> Work:
             reader: Reader
             if self.beside is not None and self.beside.reads(plan, clients):
-                reader = self.beside.reader(plan, addresses)
+                reader = self.beside.reader(plan, around)
             else:
                 reader = PlainReader(plan, asking(), addresses)
             return LibraryConsumer(plan, seed, process=self._process(), history=self.history, reader=reader).run

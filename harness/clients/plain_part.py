@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from harness.cleanup.ledger import Ledger
 from harness.clients.beside import Beside
+from harness.clients.children import Children
 from harness.clients.plain import PlainClient
 from harness.clients.plain_nodes import PATIENCE_S, acks_of, bounded
 from harness.clients.plain_work import impossible_of, plainly, unsendable
 from harness.history.file import History
+from harness.launch import Address
 from harness.registry import pick
 from harness.target.clients import Client
 from harness.target.log_client import Leads, MakeLogClient, Refused, Serves
@@ -31,12 +33,14 @@ class PlainClients:
         target: the target's name, for errors.
         creates_topics: whether the target's operator makes topics, since no client can choose their nodes.
         beside: a library on which some clients of workloads stand; None: there is none.
+        services: where each process of the target's services answers in this run, by kind.
     """
 
     make_one: MakeLogClient
     target: str = ""
     creates_topics: bool = False
     beside: Beside | None = None
+    services: Mapping[str, Sequence[Address]] = field(default_factory=dict)
     names: Sequence[str] = (NAME,)
     killable: ClassVar[bool] = False
 
@@ -62,10 +66,15 @@ class PlainClients:
         self, name: str, *, history: History, bootstrap: Callable[[], Sequence[str]], ledger: Ledger | None = None
     ) -> Client:
         """Return a run's client."""
-        del ledger  # none of its clients has a process
         pick("client", {NAME: PlainClient}, name)
         return PlainClient(
-            make=self.make_one, target=self.target, history=history, bootstrap=bootstrap, beside=self.beside
+            make=self.make_one,
+            target=self.target,
+            history=history,
+            bootstrap=bootstrap,
+            beside=self.beside,
+            services=self.services,
+            children=None if ledger is None else Children.of(ledger, history.path),
         )
 
     def require(self, name: str) -> None:

@@ -185,6 +185,8 @@ def plainly(plans: Clients, able: Collection[int], beside: Beside | None = None)
 
     A producer that sends again stands on the target's library, if it can.
     """
+    if beside is not None and not beside.knows_again:
+        plans = plans.unnumbered()
     return replace(
         plans,
         producers=tuple(

@@ -14,10 +14,10 @@ from typing import Final, Protocol, runtime_checkable
 
 from harness.cleanup.process import until
 from harness.cluster.last_words import explained
-from harness.environment.services import Started, prepare
+from harness.environment.services import Started, addresses, prepare
 from harness.hosts.base import Host
 from harness.model import PreconditionError
-from harness.target.services import LEADER, Process
+from harness.target.services import LEADER, Others, Process
 
 # Within which a client that lost its connection is connected to another process: its retries grow to half a
 # second. One that dials a container that is gone first waits for the kernel to say so.
@@ -76,6 +76,11 @@ class OwnServices:
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """The processes of each kind."""
         return {kind: tuple(each.name for each in found.processes) for kind, found in self._kinds.items()}
+
+    @property
+    def addresses(self) -> Others:
+        """Where the harness and clients reach each process, by kind."""
+        return {kind: addresses(found) for kind, found in self._kinds.items()}
 
     @property
     def linked(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from harness.environment.machines import RealMachines
 from harness.environment.needs import needs_of, own_services
 from harness.environment.of_target import why_lacking
 from harness.environment.opening import open_machines
+from harness.environment.own_services import OwnServices
 from harness.environment.services import start_shared
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
@@ -100,7 +101,8 @@ class RealEnvironment:
         """Return a client over the network."""
         clients = self._target.clients
         if isinstance(clients, PlainClients):
-            clients = replace(clients, target=self._target.name)
+            own = cluster.services.addresses if isinstance(cluster.services, OwnServices) else {}
+            clients = replace(clients, target=self._target.name, services={**(self._shared or {}), **own})
         assert isinstance(cluster.host, RealMachines), "expected a cluster that this environment opened"
         return clients.make(
             self._client or clients.own(cluster.rules),

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from harness.clients.beside import Around
 from harness.clients.library import POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
 from harness.clients.loop import Loop
 from harness.clients.outcome import Outcome
@@ -34,6 +35,7 @@ class NatsPy:
     """The library beside the plain client; see harness/clients/beside.py for every call."""
 
     tells_offsets = True
+    knows_again = True
 
     def why_not(self) -> str:
         """Return what brings it, if it is not installed."""
@@ -49,13 +51,13 @@ class NatsPy:
         follows = plan.via is Via.LEADER and not plan.seek
         return follows and any(self.sends(each, plans) for each in plans.producers)
 
-    def sender(self, plan: ProducerPlan, addresses: Sequence[str]) -> Sender:
+    def sender(self, plan: ProducerPlan, around: Around) -> Sender:
         """Return a producer."""
-        return Sender(plan, addresses)
+        return Sender(plan, around.addresses)
 
-    def reader(self, plan: ConsumerPlan, addresses: Sequence[str]) -> Reader:
+    def reader(self, plan: ConsumerPlan, around: Around) -> Reader:
         """Return a consumer."""
-        return Reader(plan, addresses)
+        return Reader(plan, around.addresses)
 
 
 class _Connected:
