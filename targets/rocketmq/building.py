@@ -1,8 +1,8 @@
 """
-`fencepost fetch rocketmq`: the jars of each release, and the class that starts a broker, compiled with them.
+`fencepost fetch rocketmq`: the jars of each release, and two classes, compiled with them.
 
-The class is kept in a folder that is named after its source and the release, so that another source is compiled
-anew. java/Broker.java says what it is for.
+They are kept in a folder that is named after their sources and the release, so that other sources are compiled
+anew. java/Broker.java starts a broker, java/Client.java asks RocketMQ's own clients.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from harness.model import UsageError
 from targets.rocketmq.versions import NAME, Release, library
 
 MAIN: Final = "Broker"
-_SOURCE: Final = Path(__file__).with_name("java") / f"{MAIN}.java"
+CLIENT: Final = "Client"
+_JAVA: Final = Path(__file__).with_name("java")
+_SOURCES: Final = tuple(_JAVA / f"{name}.java" for name in (MAIN, CLIENT))
 _COMPILE_S_MAX: Final = 120.0
 _SHOWN: Final = 400
 
@@ -39,11 +41,11 @@ def bring(releases: Sequence[Release], say: Callable[[str], None]) -> None:
     for release in releases:
         if not _compiled(release).is_file():
             _compile(release)
-            say(f"{release.name}: compiled {_SOURCE.name}")
+            say(f"{release.name}: compiled {_names()}")
 
 
 def why_not(release: Release) -> str:
-    """Return why a release cannot be started, "" if its jars and the class are there."""
+    """Return why a release cannot be started, "" if its jars and the classes are there."""
     lacking = missing(read_lock(release.lock), library())
     if lacking:
         return f"{len(lacking)} jars are not in {library()}"
@@ -65,8 +67,12 @@ def class_path(release: Release) -> tuple[Path, ...]:
 
 
 def _compiled(release: Release) -> Path:
-    digest = hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(b"".join(each.read_bytes() for each in _SOURCES)).hexdigest()[:16]
     return library() / "classes" / f"{release.name}-{digest}" / f"{MAIN}.class"
+
+
+def _names() -> str:
+    return ", ".join(each.name for each in _SOURCES)
 
 
 def _compile(release: Release) -> None:
@@ -74,7 +80,7 @@ def _compile(release: Release) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     jars = ":".join(str(library() / each.path) for each in release.files)
     with tempfile.TemporaryDirectory(dir=place.parent) as made:
-        argv = [_compiler(), "--release", "17", "-proc:none", "-d", made, "-cp", jars, str(_SOURCE)]
+        argv = [_compiler(), "--release", "17", "-proc:none", "-d", made, "-cp", jars, *map(str, _SOURCES)]
         try:
             ran = subprocess.run(
                 argv, capture_output=True, text=True, errors="replace", timeout=_COMPILE_S_MAX, check=False
@@ -83,7 +89,7 @@ def _compile(release: Release) -> None:
             raise UsageError(f"{argv[0]}: {error}; expected a compiler of Java 17 or later") from error
         if ran.returncode:
             said = " ".join(ran.stderr.split())[-_SHOWN:]
-            raise UsageError(f"{_SOURCE.name} with RocketMQ {release.name}: {said}; expected it to compile")
+            raise UsageError(f"{_names()} with RocketMQ {release.name}: {said}; expected them to compile")
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(made, place)
 

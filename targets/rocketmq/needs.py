@@ -1,4 +1,4 @@
-"""What the target needs of a machine: the jars of each release, and a class that a JDK compiles once."""
+"""What the target needs of a machine: the jars of each release, and two classes that a JDK compiles once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.target.needs import Row
 from targets.rocketmq.building import why_not
-from targets.rocketmq.versions import NAME, RELEASES
+from targets.rocketmq.versions import NAME, NEWEST, RELEASES
 
 
 @cache
@@ -19,7 +19,8 @@ ROWS: Final = {
     f"{NAME}-{name}": Row(
         why_not=partial(_lacks, name),
         install=f"fencepost fetch {NAME}:{name}, with a JDK 17 or later",
-        serves=f"{NAME}:{name} as a target",
+        serves=f"{NAME}:{name} as a target"
+        + (f", and producers on {NAME} that send again" if name == NEWEST else ""),
     )
     for name in RELEASES
 }

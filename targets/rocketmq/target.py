@@ -22,6 +22,7 @@ from harness.target.target import NodeSpec, Printed
 from harness.target.traits import Commit, Epochs, Seen, Traits
 from targets.rocketmq.building import class_path
 from targets.rocketmq.clients.client import RocketClient
+from targets.rocketmq.clients.library import JavaClient
 from targets.rocketmq.config import OWNED, broker_conf, broker_launch, host_of
 from targets.rocketmq.logs.reader import LOGS
 from targets.rocketmq.printed import printed
@@ -58,7 +59,7 @@ class RocketTarget:
     name = NAME
     wire = WIRE
     words = WORDS
-    clients = clients_of(RocketClient, creates_topics=True)
+    clients = clients_of(RocketClient, creates_topics=True, beside=JavaClient())
     logs = LOGS
     abilities = frozenset({Ability.ELECT})
     services = SERVICES

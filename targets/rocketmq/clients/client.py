@@ -132,6 +132,16 @@ def _records(body: bytes, first: int) -> Iterator[Found]:
 
 def _meant(answer: Frame) -> Exception:
     error = AnswerError(answer.code, answer.remark)
-    if answer.code == _SYSTEM_ERROR and _TOO_FEW in answer.remark:
+    if lacks_slaves(answer.code, answer.remark):
         return NotNow(str(error))
-    return Refused(str(error)) if answer.code in _NOTHING_DONE else error
+    return Refused(str(error)) if refuses(answer.code) else error
+
+
+def refuses(code: int) -> bool:
+    """Return True for the code of an answer to a request that was not begun, or refused before it wrote."""
+    return code in _NOTHING_DONE
+
+
+def lacks_slaves(code: int, remark: str) -> bool:
+    """Return True for the answer of a master whose SyncStateSet is too small, so that it wrote nothing."""
+    return code == _SYSTEM_ERROR and _TOO_FEW in remark

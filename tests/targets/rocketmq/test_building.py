@@ -36,7 +36,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the source of the class, which may be changed."""
     file = tmp_path / "Broker.java"
     file.write_text("class Broker {}")
-    monkeypatch.setattr(building, "_SOURCE", file)
+    monkeypatch.setattr(building, "_SOURCES", (file,))
     return file
 
 
@@ -141,9 +141,10 @@ def test_changed_source_makes_its_class_lack(whole: Path, source: Path) -> None:
     assert whole in compiled().parents
 
 
-def test_source_is_there_and_names_what_the_launch_sets() -> None:
-    text = building._SOURCE.read_text()
-    assert "class Broker" in text and "fencepost.ha.address" in text
+def test_sources_are_there_and_name_what_the_launches_set() -> None:
+    broker, client = (each.read_text() for each in building._SOURCES)
+    assert "class Broker" in broker and "fencepost.ha.address" in broker
+    assert "class Client" in client
 
 
 @pytest.mark.usefixtures("whole")
