@@ -18,7 +18,8 @@ What an answer proves of a record that was sent once:
     another status (FLUSH_SLAVE_TIMEOUT)   unknown: it is written, and not acknowledged
     a broker's error                       what the plain client says of its code
     MQClientException                      nothing was sent: no broker is known
-    RemotingConnectException               nor was then: there is no connection
+    IllegalStateException                  nor was then: the name server was not reached
+    RemotingConnectException               nor then: there is no connection
     RemotingTooMuchRequestException        nor then: the time was over before
     all else                               unknown
 

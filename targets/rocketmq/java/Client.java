@@ -20,6 +20,7 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.exception.RemotingConnectException;
+import org.apache.rocketmq.remoting.exception.RemotingException;
 import org.apache.rocketmq.remoting.exception.RemotingTooMuchRequestException;
 
 /**
@@ -40,7 +41,7 @@ import org.apache.rocketmq.remoting.exception.RemotingTooMuchRequestException;
  * The first line that it tells is `ready`. It ends as soon as nobody can ask any more, and waits for nothing then.
  *
  * Source: DefaultMQProducerImpl.send and sendKernelImpl, NettyRemotingClient.invokeSync,
- *         DefaultLitePullConsumerImpl, 5.5.0.
+ *         MQClientInstance.updateTopicRouteInfoFromNameServer, DefaultLitePullConsumerImpl, 5.5.0.
  */
 public final class Client {
     /** So many records come with one poll, about. */
@@ -113,6 +114,9 @@ public final class Client {
             return "refused " + error.getResponseCode() + " " + encoded(error.getErrorMessage());
         } catch (MQClientException | RemotingConnectException | RemotingTooMuchRequestException error) {
             return failed("unsent", error);
+        } catch (IllegalStateException error) {
+            // So the library says that the name server, which it asks first, was not reached.
+            return failed(error.getCause() instanceof RemotingException ? "unsent" : "failed", error);
         }
     }
 

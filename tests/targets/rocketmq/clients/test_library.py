@@ -27,6 +27,8 @@ from targets.rocketmq.clients.library import JavaClient, Reader, Sender
 from targets.rocketmq.clients.process import Process, hosts_of
 from targets.rocketmq.target import TARGET
 from tests.clients.java_child import Child, starting
+from tests.needs import needs
+from tests.targets.rocketmq.server import nobody
 
 AT, OTHER = Place("log", 0), Place("log", 1)
 AROUND = Around(nodes={"A": "127.0.0.1:18001", "B": "127.0.0.2:18002"})
@@ -347,3 +349,29 @@ def test_process_finds_brokers_by_a_file_of_its_own_and_has_a_small_heap(
     assert f"{folder}:/classes:/a.jar" in argv
     assert hosts_of(AROUND) == (folder / "hosts").read_text()
     assert "127.0.0.1 localhost\n127.0.0.1 a\n127.0.0.2 b\n" == hosts_of(AROUND)
+
+
+# --- with the real library -------------------------------------------------------------------------------------
+@pytest.mark.slow
+@needs("rocketmq-5.5.0", "java")
+def test_real_library_that_reaches_nobody_sent_nothing_and_showed_nothing_and_ends(tmp_path: Path) -> None:
+    with nobody() as address, closing(Ledger.open(tmp_path, root=tmp_path / "ledgers")) as ledger:
+        host, _, port = str(address).rpartition(":")
+        around = Around(
+            nodes=AROUND.nodes,
+            services={"namesrv": (Address(host=host, port=int(port)),)},
+            children=Children(ledger=ledger, folder=tmp_path / "clients"),
+        )
+        found: dict[str, Outcome] = {}
+        with closing(JavaClient().sender(producer(retries=1), around)) as sender:
+            record = Record(place=AT, value="p.0", time_ms=0)
+            sender.send([record], Send(parts=(), acks=-1, codec="none"), found.__setitem__)
+        assert OpType.FAIL is found["p.0"].type, found
+        assert found["p.0"].error.startswith("IllegalStateException: ")
+        with closing(JavaClient().reader(consumer(), around)) as reading:
+            reading.assign({AT: 0})
+            refused = reading.poll().refused
+            assert 1 == len(ledger._entries)
+        assert str(address) in refused[AT].why
+        assert not refused[AT].out_of_range
+        assert {} == ledger._entries
