@@ -48,7 +48,7 @@ def rots(ops: Sequence[Op]) -> list[Rot]:
         flip = Flip.of(fault.probe or "") if op.type is OpType.OK else None
         if nature_of(op).effect is not Effect.BIT_ROT or flip is None:
             continue
-        if flip.partition in ("", f"{topic}-{partition}"):
+        if not flip.partition or f"{topic}-{partition}" in flip.partition.split("/"):
             found += [Rot(node=node, op=op, begun=_begun(ops, op, node), flip=flip) for node in fault.nodes]
     return found
 
@@ -70,8 +70,8 @@ def rot_at(ops: Sequence[Op], node: str, to: int, until: int) -> Rot | None:
 
 
 def rotten(ops: Sequence[Op], node: str, file: str) -> Rot | None:
-    """Return the flip of a byte of a file of the node, None if there is none."""
-    return next((rot for rot in rots(ops) if rot.node == node and rot.flip.file == file), None)
+    """Return the flip of a byte of a file of the node, by its name or its path, None if there is none."""
+    return next((rot for rot in rots(ops) if rot.node == node and file in (rot.flip.file, rot.flip.path)), None)
 
 
 def ranges_rotten(ops: Sequence[Op], node: str) -> Iterator[tuple[int, int]]:
@@ -100,9 +100,12 @@ def may_be_flipped(op: Op, offset: int) -> bool:
     Return True if a byte that a fault flipped, as its op tells, may be of the record at that offset; -1: not
     known.
 
-    A flip that tells no offsets may be of any record: not every system's files tell them.
+    A flip that tells no offsets may be of any record: not every system's files tell them. One of a file that keeps
+    no record is of none, and takes none: what its node then loses, it loses by itself.
     """
     flip = Flip.of(op.event.probe or "") if isinstance(op.event, Injection) else None
+    if flip is not None and flip.state is not None:
+        return False
     if flip is None or flip.base is None or flip.last is None or offset < 0:
         return True
     return flip.base <= offset <= flip.last

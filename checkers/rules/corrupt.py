@@ -39,7 +39,8 @@ KINDS: Final = (
     ),
 )
 
-_FILE: Final = re.compile(r"[\w.-]+")
+# A file's name; or its path, where files of several folders have one name.
+_FILE: Final = re.compile(r"[\w./$-]+")
 _CHECKSUM: Final = re.compile(r"CRC-32")
 
 

@@ -23,6 +23,11 @@ def flip(cluster: Cluster, name: str, where: Where) -> str:
     partition = cluster.named
     end = partition.log_end(name)
     flipped = cluster.host.flip(name, partition.place.topic, partition.place.partition, where)
+    if where.is_state:
+        seen = cluster.host.read_again(name, flipped)
+        if not seen:
+            raise PreconditionError(f"{flipped}: {_unchanged(name)}")
+        return _noted(cluster, name, f"{flipped}; {seen}")
     after = partition.log(name)
     problems = () if after is None else after.problems
     # A reader names the file alone, or its path where files of several folders have one name.
@@ -30,8 +35,7 @@ def flip(cluster: Cluster, name: str, where: Where) -> str:
     # A broker that has seen it by now may have cut its log there.
     if not seen and (after is None or after.log_end_offset >= end):
         raise PreconditionError(f"{flipped}: {_unchanged(name)}")
-    cluster.rotten[name] = cluster.rotten.get(name, 0) + 1
-    return f"{flipped}; {seen or 'the log was cut there at once'}"
+    return _noted(cluster, name, f"{flipped}; {seen or 'the log was cut there at once'}")
 
 
 def watch(cluster: Cluster, name: str) -> Callable[[], str]:
@@ -44,8 +48,14 @@ def watch(cluster: Cluster, name: str) -> Callable[[], str]:
     return lambda: _unchanged(name) if cluster.rotten.get(name, 0) == before else ""
 
 
+def _noted(cluster: Cluster, name: str, seen: str) -> str:
+    """Count one more flipped byte of a node."""
+    cluster.rotten[name] = cluster.rotten.get(name, 0) + 1
+    return seen
+
+
 def _unchanged(name: str) -> str:
     return (
         f"{name}'s files are read as if nothing had changed; expected a checksum that differs, "
-        "or a checkpoint that cannot be read"
+        "a checkpoint that cannot be read, or a file of a state that says something else"
     )

@@ -126,8 +126,11 @@ class Machines(Protocol):
 
         It is in the middle of the records of the middle batch of the active segment, or of the newest closed one
         that has batches; or it is the first digit of the number of entries in the replica's epoch checkpoint, or,
-        if that has none, in the node's checkpoint of high watermarks.
+        if that has none, in the node's checkpoint of high watermarks. Of a file of a state the target chooses it.
         """
+
+    def read_again(self, name: str, flip: Flip) -> str:
+        """Return what a file of a state says since a byte of it was flipped, "" if nothing new."""
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """Delete the newest segment of a replica's log with its index files; the node must be down."""

@@ -200,6 +200,10 @@ class RealMachines:
         self._host.overwrite(name, found.path, found.position, was, now)
         return found
 
+    def read_again(self, name: str, flip: Flip) -> str:
+        """Return what a file of a state says since a byte of it was flipped, "" if nothing new."""
+        return self._logs.read_again(name, flip)
+
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """
         Remove the newest segment of a replica's log, with its indexes, as an operator does by hand.

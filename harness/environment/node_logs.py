@@ -23,7 +23,7 @@ from harness.logs.guard import Guard
 from harness.logs.replica import BatchSeen, ReplicaLog
 from harness.logs.stream import RecordsReading, read_whole
 from harness.model import PreconditionError
-from harness.target.logs import KeepsTwice, NodeFiles, QuickEnds, Rots, Segments
+from harness.target.logs import KeepsTwice, NodeFiles, QuickEnds, Rots, RotsState, Segments
 from harness.target.target import Target
 
 
@@ -103,6 +103,8 @@ class NodeLogs:
         logs, guard = self._target.logs, self._guard
         if not isinstance(logs, Rots):
             raise PreconditionError(f"{name}: {why_lacking(self._target, Ability.BIT_ROT)}")
+        if where.is_state and not isinstance(logs, RotsState):
+            raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
         try:
             with self._opened(name) as node:
                 found = guard.run(lambda: guard.flip(lambda: logs.to_flip(node, topic, partition, where)))
@@ -111,6 +113,17 @@ class NodeLogs:
         if found is None:
             raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
         return found
+
+    def read_again(self, name: str, flip: Flip) -> str:
+        """Return what a file of a state says since a byte of it was flipped, "" if nothing new."""
+        logs, guard = self._target.logs, self._guard
+        if not isinstance(logs, RotsState):
+            return ""
+        try:
+            with self._opened(name) as node:
+                return guard.run(lambda: guard.said(lambda: logs.read_again(node, flip)))
+        except OSError as error:
+            raise PreconditionError(f"{name}: {self._disk(name)}: {error}; expected files to read") from error
 
     def newest_segment(self, name: str, topic: str, partition: int) -> Sequence[str]:
         """Return the files of a log's newest segment, below the data directory; raise if there are none."""

@@ -74,6 +74,10 @@ class Guard(Asked):
         expected = "a Flip of one byte in a file below the node's folder, or None"
         return self._one(ask, lambda found: isinstance(found, Flip) and is_path(found.path), expected)
 
+    def said(self, ask: Callable[[], str]) -> str:
+        """Return what a reader says of a file, safe to print."""
+        return shown(self._one(ask, lambda found: isinstance(found, str), "a text") or "")
+
     def opening(self, opened: Open, topic: str, partition: int, files: Path) -> Open:
         """
         Return how to open a guarded reading of a log.

@@ -10,6 +10,7 @@ systems can say or do is a protocol of its own; a reader that lacks its method l
     ReplicaFolders    a replica has a folder of its own, which may be named       else a node's folder is named
     KeepsTwice        what a second store of a replica has                        else it has one
     Rots              where a byte may be flipped                                 else no bit rot
+    RotsState         what a file without records says, such as that of a term    else no byte of one is flipped
     Segments          which files are the newest piece of a log                   else none is deleted
 
     class MyLogs:
@@ -113,8 +114,23 @@ class Rots(Protocol):
         """
         Choose a byte of a replica's files; None if there is none of that kind.
 
+        Files of a state are asked for of a RotsState alone.
+
         Raises:
             OSError: A file cannot be read.
+        """
+
+
+@runtime_checkable
+class RotsState(Protocol):
+    """Chooses a byte of files that keep no record too (`Where.is_state`), and reads these again."""
+
+    def read_again(self, node: NodeFiles, flip: Flip) -> str:
+        """
+        Return what a file of which a byte was flipped says now, or why it cannot be believed; "" if as before.
+
+        Raises:
+            OSError: The file cannot be read.
         """
 
 

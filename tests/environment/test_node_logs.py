@@ -10,7 +10,7 @@ import pytest
 
 from harness import limits
 from harness.ability import Ability
-from harness.bit_rot import Where
+from harness.bit_rot import Flip, Where
 from harness.environment.node_logs import NodeLogs, why_lacking
 from harness.launch import Address
 from harness.logs.record import Record
@@ -77,6 +77,22 @@ def test_what_a_target_s_logs_cannot_do_is_refused_by_name(disk: Path) -> None:
     assert "target toy: its logs have no segments" == why_lacking(TARGET, Ability.SEGMENTS)
     assert "" == why_lacking(TARGET, Ability.DISK_FULL)
     assert {""} == {why_lacking(target, ability) for target in (BROKER, KAFKA) for ability in Ability}
+
+
+def test_reader_that_knows_no_file_of_a_state_is_not_asked_for_one(disk: Path) -> None:
+    class Rotting(ToyLogs):
+        def to_flip(self, node: NodeFiles, topic: str, partition: int, where: Where) -> Flip:
+            return Flip(path="log", position=0, before=0, after=1)
+
+    reader = logs(disk, toy(Rotting()))
+    flip = reader.to_flip("A", "log", 0, Where.ACTIVE)
+    assert "" == reader.read_again("A", flip)
+    for where in Where:
+        if where.is_state:
+            with pytest.raises(
+                PreconditionError, match=f"A: no sound file that keeps the {where} of log-0 to flip"
+            ):
+                reader.to_flip("A", "log", 0, where)
 
 
 def test_reader_is_told_where_the_node_answers(disk: Path) -> None:

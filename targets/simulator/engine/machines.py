@@ -187,10 +187,15 @@ class SimMachines:
 
     def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
         """Flip a byte of a replica's log or checkpoint, in the page cache and on the medium."""
-        found = self._nodes[name].disk.flip(topic, partition, where)
+        found = None if where.is_state else self._nodes[name].disk.flip(topic, partition, where)
         if found is None:
             raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
         return found
+
+    def read_again(self, name: str, flip: Flip) -> str:
+        """Return "": a broker of this kind has no file of a state."""
+        del name, flip
+        return ""
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """Remove the newest segment of a replica's log."""

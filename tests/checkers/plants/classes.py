@@ -437,6 +437,11 @@ QUORUMS: Final[dict[str, tuple[Pair, ...]]] = {
         "quorum-diverged-by-no-fault",
         "quorum-diverged-beside-a-flip",
     ),
+    "a byte of a file that keeps no record takes none": (
+        "quorum-gone-beside-a-flipped-term",
+        "quorum-diverged-beside-a-flipped-snapshot",
+        "gap-beside-a-flipped-index",
+    ),
     "one term has two leaders, or terms fall, in what looks at the metadata show": (
         "polled-two-leaders-of-a-term",
         "polled-two-leaders-of-the-first-term",

@@ -6,7 +6,7 @@ The runs are those of tests/checkers/plants/quorum.py.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from harness.logs.record import sent_digest
 from harness.model import Kind
@@ -15,6 +15,7 @@ from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.quorum import (
     GROUP,
     LAST,
+    LAWFUL,
     LOST,
     also_sent,
     answer,
@@ -57,6 +58,31 @@ DIVERGED = [
         each_of(_other("C", 4), hit("bit-rot", "C", "bit-rot", probe=FLIP)),
         Kind.DIVERGED,
     ),
+]
+
+
+# --- files that keep no record --------------------------------------------------------------------------------
+def _flipped(node: str, file: str, of: str) -> Change:
+    """Return a change in which a fault flips a byte of a file of a node."""
+    return hit("bit-rot", node, "bit-rot", probe=f"t-0/{file} at byte 9: 0x05 -> 0x04, {of}; seen")
+
+
+def _beside(name: str, taken: Change, node: str, state: str, offset: int, *kinds: Kind) -> list[Any]:
+    """Return a plant in which a file that keeps no record was flipped, and its twin: the block with the record."""
+    return twin(
+        name,
+        GROUP,
+        each_of(taken, _flipped(node, f"{state}.idx", f"no record but {state}")),
+        each_of(taken, _flipped(node, "1.blk", f"batch of offsets {offset} to {offset}")),
+        *kinds,
+        lawful=LAWFUL if LOST in kinds else (),
+    )
+
+
+OF_STATES: Final = [
+    *_beside("quorum-gone-beside-a-flipped-term", gone(5), "A", "term", 5, LOST),
+    *_beside("quorum-diverged-beside-a-flipped-snapshot", _other("C", 4), "C", "snapshot", 4, Kind.DIVERGED),
+    *_beside("gap-beside-a-flipped-index", gone(3, "C"), "C", "index", 3, Kind.HOLE),
 ]
 
 
