@@ -15,7 +15,7 @@ from harness.ability import Ability
 from harness.docs import markdown
 from harness.target import found as finder
 from harness.target.clients import Client, TargetClients
-from harness.target.logs import Logs, QuickEnds, ReplicaFolders, Rots, Segments
+from harness.target.logs import Logs, QuickEnds, ReplicaFolders, Rots, RotsState, Segments
 from harness.target.metadata import Metadata
 from harness.target.operator import REQUESTS, Operator
 from harness.target.parts import members
@@ -94,6 +94,7 @@ _PARTS: Final[Mapping[type, Callable[[Target], Sequence[object]]]] = {
     QuickEnds: lambda target: [target.logs],
     ReplicaFolders: lambda target: [target.logs],
     Rots: lambda target: [target.logs],
+    RotsState: lambda target: [target.logs],
     Segments: lambda target: [target.logs],
     Metadata: lambda target: _made(type(target).metadata),
     Operator: lambda target: _made(type(target).operator),

@@ -41,8 +41,12 @@ class LaterLogs:
         return _reader().end(node, topic, partition)
 
     def to_flip(self, node: NodeFiles, topic: str, partition: int, where: Where) -> Flip | None:
-        """Choose a byte of a record, or of an entry of the Raft log."""
+        """Choose a byte of a record, of an entry of the Raft log, or of a file of its state."""
         return _reader().to_flip(node, topic, partition, where)
+
+    def read_again(self, node: NodeFiles, flip: Flip) -> str:
+        """Return what a file of the replica's state says since a byte of it was flipped."""
+        return _reader().read_again(node, flip)
 
     def newest_segment(self, node: NodeFiles, topic: str, partition: int) -> Sequence[str]:
         """Return the newest block."""

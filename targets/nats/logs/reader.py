@@ -23,6 +23,7 @@ from targets.nats.logs.part import LaterLogs
 from targets.nats.logs.raft_log import logged
 from targets.nats.logs.rot import flip_in
 from targets.nats.logs.scan import Scan, record_of
+from targets.nats.logs.state import flip_of_state, read_again
 from targets.nats.logs.store import OpenError, Store, blocks_in
 from targets.nats.logs.survey import FIRST, block_end
 
@@ -95,8 +96,15 @@ class NatsLogs:
         """
         Choose a byte of the middle record of the newest block, or of the newest older one that has records.
 
-        The checkpoint is the Raft log: there it is a byte of the middle entry of its newest block.
+        The checkpoint is the Raft log: there it is a byte of the middle entry of its newest block. Files of its
+        state are in state.py.
         """
+        if where.is_state:
+            place = places(node.folder).get((topic, partition))
+            if place is None:
+                return None
+            groups = groups_of(node.folder, place, self._known(node.folder))
+            return flip_of_state(node.folder, place, groups, where)
         if where is not Where.CHECKPOINT:
             with _store(node, topic, partition) as store:
                 return None if store is None else flip_in(store, where)
@@ -107,6 +115,10 @@ class NatsLogs:
             if flip is not None:
                 return flip
         return None
+
+    def read_again(self, node: NodeFiles, flip: Flip) -> str:
+        """Return what a file of the replica's state says since a byte of it was flipped, "" if nothing new."""
+        return read_again(node.folder, flip)
 
     def newest_segment(self, node: NodeFiles, topic: str, partition: int) -> Sequence[str]:
         """Return the newest block."""

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from harness.cluster.fault import Fault
-from targets.nats.nemeses import power_loss_after_snapshot, stepdown_storm
+from targets.nats.nemeses import bit_rot_state, power_loss_after_snapshot, stepdown_storm
 
 FAULTS: Final[dict[str, Fault]] = {
     "stepdown-storm": stepdown_storm.FAULT,
     "power-loss-after-snapshot": power_loss_after_snapshot.FAULT,
+    "bit-rot-term": bit_rot_state.TERM,
+    "bit-rot-members": bit_rot_state.MEMBERS,
+    "bit-rot-snapshot": bit_rot_state.SNAPSHOT,
+    "bit-rot-index": bit_rot_state.INDEX,
+    "bit-rot-meta": bit_rot_state.META,
 }
