@@ -12,6 +12,7 @@ import asyncio
 import os
 import socket
 import struct
+from contextlib import suppress
 from typing import Protocol, cast
 
 from harness.fabric.limits import READ_BYTES
@@ -108,7 +109,8 @@ class Side(asyncio.Protocol):
             self._transport.close()
         elif not self._finished and not self._transport.is_closing():
             self._finished = True
-            self._transport.write_eof()
+            with suppress(OSError):  # its node was killed, and the loop has yet to hear of the reset
+                self._transport.write_eof()
 
     def reset(self) -> None:
         """Close the socket with a TCP reset; unwritten data is lost."""
