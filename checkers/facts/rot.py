@@ -7,8 +7,10 @@ its log again from there; what lies before it, nothing takes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from checkers.facts.fact import fact
 from checkers.facts.view import FinalLog, final_logs, key_of
@@ -16,6 +18,9 @@ from harness.bit_rot import Flip
 from harness.effect import Effect, nature_of
 from harness.events import Corrupt, Injection
 from harness.model import Op, OpType, events_of
+
+# A folder that is a partition's.
+_FOLDER: Final = re.compile(r".+-[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +53,19 @@ def rots(ops: Sequence[Op]) -> list[Rot]:
         flip = Flip.of(fault.probe or "") if op.type is OpType.OK else None
         if nature_of(op).effect is not Effect.BIT_ROT or flip is None:
             continue
-        if not flip.partition or f"{topic}-{partition}" in flip.partition.split("/"):
+        if _may_be_of(flip, f"{topic}-{partition}"):
             found += [Rot(node=node, op=op, begun=_begun(ops, op, node), flip=flip) for node in fault.nodes]
     return found
+
+
+def _may_be_of(flip: Flip, partition: str) -> bool:
+    """Return True if a flipped byte may be of a partition: it is in its folder, or no folder says whose it is."""
+    folders = flip.partition.split("/") if flip.partition else []
+    if partition in folders or not folders:
+        return True
+    # A replica's second store may have a name of its own, as a Raft group's log; its reader names it by its path.
+    keeps_entries = flip.base is None and flip.state is None
+    return keeps_entries and not any(_FOLDER.fullmatch(folder) for folder in folders)
 
 
 def rot_at(ops: Sequence[Op], node: str, to: int, until: int) -> Rot | None:

@@ -37,6 +37,22 @@ def test_flipped_byte_is_of_the_partition_that_a_folder_above_it_names(path: str
     assert ["B"] * found == [rot.node for rot in rots(flipped(path))]
 
 
+@pytest.mark.parametrize(
+    ("path", "of", "found"),
+    [
+        ("jetstream/$SYS/_js_/S-R3F-FWw0ysSs/msgs/1.blk", "a checkpoint", True),
+        ("jetstream/$SYS/_js_/S-R3F-FWw0ysSs/msgs/1.blk", BATCH, False),
+        ("jetstream/$SYS/_js_/S-R3F-FWw0ysSs/tav.idx", "no record but term", False),
+        ("t-1/leader-epoch-checkpoint", "a checkpoint", False),
+        ("t-0/leader-epoch-checkpoint", "a checkpoint", True),
+    ],
+)
+def test_byte_of_a_second_store_may_be_of_any_partition_unless_a_folder_names_one(
+    path: str, of: str, found: bool
+) -> None:
+    assert ["B"] * found == [rot.node for rot in rots(flipped(path, of))]
+
+
 def test_damaged_file_is_known_by_its_name_and_by_its_path() -> None:
     ops = flipped(STORE)
     for file, node, found in (("1.blk", "B", True), (STORE, "B", True), (STORE, "C", False), ("msgs", "B", False)):
