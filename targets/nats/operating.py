@@ -7,7 +7,7 @@ Source:  NATS's documentation, "JetStream wire API Reference"; jetstream_api.go 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from harness.cleanup.process import until
@@ -23,6 +23,8 @@ _META_STEPDOWN: Final = f"{_API}.META.LEADER.STEPDOWN"
 _PATIENCE_S: Final = 2.0
 # How long a request may take that waits for a leader: an election takes up to 9 s (raft.go).
 _LEADER_S_MAX: Final = 20.0
+# How long a move may have to wait for the end of the one before.
+_MOVING_S_MAX: Final = 10.0
 
 
 class NatsOperator(Operator):
@@ -104,10 +106,42 @@ class NatsOperator(Operator):
         settings = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
         settings |= {"placement": {"tags": [tag_of(names)]}, "num_replicas": len(names)}
         self._doubtful[topic, partition] = tuple(names)
-        self._ask(f"{_API}.STREAM.UPDATE.{stream}", settings, where)
+        # A move is refused while another one goes on.
+        self._until_done(f"{_API}.STREAM.UPDATE.{stream}", settings, where, within_s=_MOVING_S_MAX)
         del self._doubtful[topic, partition]
         self._moved[topic, partition] = tuple(names)
         return f"{stream} is to be on {', '.join(names)}"
+
+    def expel(self, topic: str, partition: int, name: str) -> str:
+        """
+        Have a member dropped from a stream's group at once, and another server take its place, empty.
+
+        A group that nobody could join would be left smaller, or, since 2.14, the request refused: so the stream is
+        given room on one server more before.
+
+        Raises:
+            PreconditionError: no other server can take its place, or it is not granted.
+        """
+        stream, members = stream_of(topic, partition), self.wanted(topic, partition)
+        where = f"remove {name} from the group of {stream}"
+        spare = next((each for each in self._run.ids if each not in members), None)
+        if spare is None or name not in members:
+            raise PreconditionError(f"{where}: expected a member, and a server that can take its place")
+        rest = [str(each) for each in members if each != name]
+        settings = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
+        settings |= {"placement": {"tags": [tag_of((name, *rest, spare))]}}
+        self._doubtful[topic, partition] = (*rest, spare)
+        self._ask(f"{_API}.STREAM.UPDATE.{stream}", settings, where)
+        # Making room may have moved it already: 2.12.1 draws all members anew.
+        self._until_done(
+            f"{_API}.STREAM.PEER.REMOVE.{stream}",
+            {"peer": name},
+            where,
+            unless=lambda: name not in self._metadata.assignment(topic).get(partition, (name,)),
+        )
+        del self._doubtful[topic, partition]
+        self._moved[topic, partition] = (*rest, spare)
+        return f"{name} is removed from the group of {stream}, and {spare} takes its place"
 
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
         """Return the nodes that a stream was made on, or moved to last; of a stranger's, those that it is on."""
@@ -148,7 +182,16 @@ class NatsOperator(Operator):
                 f"create {stream_of(topic, partition)}: {name} does not lead it; expected it to"
             )
 
-    def _until_done(self, subject: str, body: Mapping[str, Any], what: str) -> None:
+    def _until_done(
+        self,
+        subject: str,
+        body: Mapping[str, Any],
+        what: str,
+        *,
+        unless: Callable[[], bool] = lambda: False,
+        within_s: float | None = None,
+    ) -> None:
+        """Ask until it is granted, or seen to be done."""
         why = ["nobody was asked"]
 
         def done() -> bool:
@@ -156,10 +199,10 @@ class NatsOperator(Operator):
                 self._ask(subject, body, what)
             except PreconditionError as error:
                 why.append(str(error))
-                return False
+                return unless()
             return True
 
-        if not until(done, _LEADER_S_MAX):
+        if not until(done, _LEADER_S_MAX if within_s is None else within_s):
             raise PreconditionError(why[-1])
 
     def _ask(self, subject: str, body: Mapping[str, Any], what: str, user: str = "") -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
 from nemesis import faults_of
-from targets.nats.nemeses import FAULTS, power_loss_after_snapshot, seen, stepdown_storm
+from targets.nats.nemeses import FAULTS, peer_remove, power_loss_after_snapshot, seen, stepdown_storm
 from targets.nats.operating import NatsOperator
 from targets.nats.target import TARGET
 from targets.nats.view import NatsView
@@ -163,3 +163,21 @@ def test_faults_are_those_of_nats_alone() -> None:
     for look in (seen.operator_of, lambda cluster: seen.snapshot_of(cluster, "A")):
         with pytest.raises(PreconditionError, match="expected a cluster of NATS"):
             look(other)
+
+
+# --- a member that is removed ----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "ids", "why"),
+    [
+        ("B", "ABCD", ""),
+        ("D", "ABCD", "D is no member of the stream's group"),
+        ("B", "ABC", "no other server could take its place"),
+    ],
+)
+def test_member_is_removed_if_another_server_can_take_its_place(name: str, ids: str, why: str) -> None:
+    room = Room()
+    room.operator.wanted = lambda topic, partition: ("A", "B", "C")
+    room.operator.expel = lambda topic, partition, name: f"{name} of {topic}-{partition}"
+    room.cluster.ids = dict.fromkeys(ids, 1)
+    assert why == peer_remove.why_not(room.cluster, name)
+    assert f"{name} of log-0" == peer_remove.inject(room.cluster, name)

@@ -28,7 +28,8 @@ from tests.targets.nats.server import (
 )
 
 CREATE, UPDATE, INFO = "$JS.API.STREAM.CREATE", "$JS.API.STREAM.UPDATE", "$JS.API.STREAM.INFO"
-DELETE = "$JS.API.STREAM.DELETE"
+DELETE, PEER_REMOVE = "$JS.API.STREAM.DELETE", "$JS.API.STREAM.PEER.REMOVE"
+NO_MEMBER = {"error": {"code": 400, "description": "peer not a member"}}
 STEPDOWN, META_STEPDOWN = "$JS.API.STREAM.LEADER.STEPDOWN", "$JS.API.META.LEADER.STEPDOWN"
 NO_QUORUM = {"error": {"code": 503, "err_code": 10008, "description": "JetStream system temporarily unavailable"}}
 NO_SPACE = {"error": {"code": 400, "err_code": 10005, "description": "no suitable peers for placement"}}
@@ -41,6 +42,8 @@ class Cluster:
 
     Attributes:
         refuses: what is answered instead, one answer after the other.
+        members: those of each stream, as the metadata show.
+        not_a_member: who cannot be removed.
     """
 
     leaders: dict[tuple[str, int], str | None] = field(default_factory=dict)
@@ -49,6 +52,8 @@ class Cluster:
     refuses: list[object] = field(default_factory=list)
     configs: dict[str, dict[str, Any]] = field(default_factory=dict)
     elects: Callable[[str | None], str | None] = lambda preferred: preferred
+    members: tuple[str, ...] = ("A", "B", "C")
+    not_a_member: str = ""
 
     def served(self, name: str) -> Serve:
         def serve(talk: Talk, asked: Asked) -> None:
@@ -68,6 +73,8 @@ class Cluster:
         if subject == CREATE:
             self.leaders[place] = "C"
             self.configs[stream] = asked.body
+        if subject == PEER_REMOVE and asked.body["peer"] == self.not_a_member:
+            return NO_MEMBER
         if subject == DELETE:
             del self.leaders[place]
         if subject == STEPDOWN:
@@ -88,7 +95,7 @@ class Cluster:
             return PartitionTruth(leader=self.leaders[topic, partition], epoch=1, in_sync=("A", "B", "C"))
 
         def assignment(topic: str) -> Mapping[int, tuple[str, ...]]:
-            return {number: ("A", "B", "C") for name, number in self.leaders if name == topic}
+            return {number: self.members for name, number in self.leaders if name == topic}
 
         return SimpleNamespace(
             truth=truth,
@@ -98,9 +105,9 @@ class Cluster:
         )
 
 
-def run_of(nodes: Mapping[str, Address]) -> TargetRun:
+def run_of(nodes: Mapping[str, Address], ids: Mapping[str, int] | None = None) -> TargetRun:
     return TargetRun(
-        target="nats", ids={}, folder=Path(), record=lambda _: None, give_up=lambda _: None, nodes=nodes
+        target="nats", ids=ids or {}, folder=Path(), record=lambda _: None, give_up=lambda _: None, nodes=nodes
     )
 
 
@@ -110,11 +117,12 @@ class Room(ExitStack):
     def __init__(self, cluster: Cluster, **others: Serve) -> None:
         super().__init__()
         self.cluster, self.others = cluster, others
+        self.ids: Mapping[str, int] = {}
 
     def __enter__(self) -> Room:
         super().__enter__()
         serves = {**self.others, **{name: self.cluster.served(name) for name in "AB"}}
-        self.operator = NatsOperator(run_of(self.enter_context(servers(serves))), self.cluster.metadata)
+        self.operator = NatsOperator(run_of(self.enter_context(servers(serves)), self.ids), self.cluster.metadata)
         return self
 
 
@@ -196,6 +204,49 @@ def test_stream_is_moved_by_the_tag_of_its_new_nodes_and_all_else_of_it_stays() 
     assert [{**config, "num_replicas": 2, "placement": {"tags": ["on-B-D"]}}] == cluster.of(UPDATE)
 
 
+def test_move_is_asked_for_again_while_another_one_goes_on() -> None:
+    going_on = {"error": {"code": 400, "description": "stream move already in progress"}}
+    cluster = Cluster(refuses=[{"config": {"name": "log-0"}}, going_on, going_on], configs={"log-0": {}})
+    with Room(cluster) as room:
+        assert "log-0 is to be on B, C" == room.operator.move("log", 0, ["B", "C"])
+    assert [{"name": "log-0", "num_replicas": 2, "placement": {"tags": ["on-B-C"]}}] * 3 == cluster.of(UPDATE)
+
+
+# --- members that are removed -----------------------------------------------------------------------------------
+def expelling(cluster: Cluster, nodes: str = "ABCD") -> Room:
+    """Return a room with a stream on A, B and C, of so many nodes."""
+    room = Room(cluster)
+    room.ids = {name: number for number, name in enumerate(nodes)}
+    return room
+
+
+def test_member_is_removed_once_there_is_room_for_another_one() -> None:
+    with expelling(Cluster()) as room:
+        room.operator.create("log", [["A", "B", "C"]])
+        said = room.operator.expel("log", 0, "B")
+        assert "B is removed from the group of log-0, and D takes its place" == said
+        assert ("A", "C", "D") == room.operator.wanted("log", 0)
+    assert [["on-A-B-C-D"]] == [each["placement"]["tags"] for each in room.cluster.of(UPDATE)]
+    assert [{"peer": "B"}] == room.cluster.of(PEER_REMOVE)
+
+
+def test_member_that_was_moved_away_as_room_was_made_is_removed() -> None:
+    with expelling(Cluster(not_a_member="B")) as room:
+        room.operator.create("log", [["A", "B", "C"]])
+        room.cluster.members = ("A", "C", "D")
+        room.operator.expel("log", 0, "B")
+        assert ("A", "C", "D") == room.operator.wanted("log", 0)
+
+
+@pytest.mark.parametrize(("nodes", "name"), [("ABC", "B"), ("ABCD", "D")])
+def test_nobody_is_removed_for_whom_nobody_comes_or_who_is_none(nodes: str, name: str) -> None:
+    with expelling(Cluster(), nodes) as room:
+        room.operator.create("log", [["A", "B", "C"]])
+        with pytest.raises(PreconditionError, match="expected a member, and a server that can take its place"):
+            room.operator.expel("log", 0, name)
+    assert [] == room.cluster.of(UPDATE, PEER_REMOVE)
+
+
 # --- elections -------------------------------------------------------------------------------------------------
 def test_election_names_the_node_that_is_preferred() -> None:
     with Room(Cluster(leaders={("log", 3): "A"})) as room:
@@ -272,7 +323,8 @@ def test_deposed_office_is_seen_gone_before_the_request_returns() -> None:
     assert [] == list(offices)
 
 
-def test_stream_is_wanted_where_it_was_moved_to_last_else_where_it_is() -> None:
+def test_stream_is_wanted_where_it_was_moved_to_last_else_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "_MOVING_S_MAX", 0.0)
     with Room(Cluster()) as room:
         room.operator.create("log", [["A", "B", "C"], ["A", "B", "C"]])
         assert [("A", "B", "C")] * 2 == [room.operator.wanted("log", number) for number in (0, 1)]
@@ -284,8 +336,11 @@ def test_stream_is_wanted_where_it_was_moved_to_last_else_where_it_is() -> None:
         assert ("A", "B", "D") == room.operator.wanted("log", 0)
 
 
-def test_stream_that_is_moved_by_a_refused_request_has_strayed_until_it_is_moved_again() -> None:
+def test_stream_that_is_moved_by_a_refused_request_has_strayed_until_it_is_moved_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The answer may be that of a leader that is none any more, and the request is granted later."""
+    monkeypatch.setattr(operating, "_MOVING_S_MAX", 0.0)
     with Room(Cluster()) as room:
         room.operator.create("log", [["A", "B", "C"]])
         there = ("A", "B", "C")
