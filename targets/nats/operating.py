@@ -7,6 +7,7 @@ Source:  NATS's documentation, "JetStream wire API Reference"; jetstream_api.go 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -36,6 +37,8 @@ class NatsOperator(Operator):
         self._moved: dict[tuple[str, int], tuple[str, ...]] = {}
         # What was asked for, and not granted: the answer may be lost, or that of a leader that is none any more.
         self._doubtful: dict[tuple[str, int], tuple[str, ...]] = {}
+        # A step may name several nodes, each of which is asked for at once.
+        self._moving = threading.Lock()
 
     def create(self, topic: str, assignments: Sequence[Sequence[str]]) -> str:
         """Create a stream for each partition, on exactly these nodes; the first of each leads then."""
@@ -103,13 +106,9 @@ class NatsOperator(Operator):
         """Have a stream moved to these nodes, by the tag that they alone have together."""
         stream = stream_of(topic, partition)
         where = f"move {stream} to {', '.join(names)}"
-        settings = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
-        settings |= {"placement": {"tags": [tag_of(names)]}, "num_replicas": len(names)}
-        self._doubtful[topic, partition] = tuple(names)
-        # A move is refused while another one goes on.
-        self._until_done(f"{_API}.STREAM.UPDATE.{stream}", settings, where, within_s=_MOVING_S_MAX)
-        del self._doubtful[topic, partition]
-        self._moved[topic, partition] = tuple(names)
+        with self._moving:
+            self._place(topic, partition, names, where, num_replicas=len(names))
+            self._settled(topic, partition, names)
         return f"{stream} is to be on {', '.join(names)}"
 
     def expel(self, topic: str, partition: int, name: str) -> str:
@@ -122,26 +121,37 @@ class NatsOperator(Operator):
         Raises:
             PreconditionError: no other server can take its place, or it is not granted.
         """
-        stream, members = stream_of(topic, partition), self.wanted(topic, partition)
+        stream = stream_of(topic, partition)
         where = f"remove {name} from the group of {stream}"
-        spare = next((each for each in self._run.ids if each not in members), None)
-        if spare is None or name not in members:
-            raise PreconditionError(f"{where}: expected a member, and a server that can take its place")
-        rest = [str(each) for each in members if each != name]
-        settings = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
-        settings |= {"placement": {"tags": [tag_of((name, *rest, spare))]}}
-        self._doubtful[topic, partition] = (*rest, spare)
-        self._ask(f"{_API}.STREAM.UPDATE.{stream}", settings, where)
-        # Making room may have moved it already: 2.12.1 draws all members anew.
-        self._until_done(
-            f"{_API}.STREAM.PEER.REMOVE.{stream}",
-            {"peer": name},
-            where,
-            unless=lambda: name not in self._metadata.assignment(topic).get(partition, (name,)),
-        )
-        del self._doubtful[topic, partition]
-        self._moved[topic, partition] = (*rest, spare)
+        with self._moving:
+            members = self.wanted(topic, partition)
+            spare = next((each for each in self._run.ids if each not in members), None)
+            if spare is None or name not in members:
+                raise PreconditionError(f"{where}: expected a member, and a server that can take its place")
+            wanted = [*(str(each) for each in members if each != name), spare]
+            self._place(topic, partition, [name, *wanted], where)
+            # Making room may have moved it already: 2.12.1 draws all members anew.
+            self._until_done(
+                f"{_API}.STREAM.PEER.REMOVE.{stream}",
+                {"peer": name},
+                where,
+                unless=lambda: name not in self._metadata.assignment(topic).get(partition, (name,)),
+            )
+            self._settled(topic, partition, wanted)
         return f"{name} is removed from the group of {stream}, and {spare} takes its place"
+
+    def _place(self, topic: str, partition: int, names: Sequence[str], where: str, **settings: object) -> None:
+        """Have a stream placed on nodes among these, once no other move goes on: it is refused meanwhile."""
+        stream = stream_of(topic, partition)
+        config = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
+        config |= {"placement": {"tags": [tag_of(names)]}, **settings}
+        self._doubtful[topic, partition] = tuple(names)
+        self._until_done(f"{_API}.STREAM.UPDATE.{stream}", config, where, within_s=_MOVING_S_MAX)
+
+    def _settled(self, topic: str, partition: int, names: Sequence[str]) -> None:
+        """Keep where a stream is to be since a request that was granted."""
+        del self._doubtful[topic, partition]
+        self._moved[topic, partition] = tuple(names)
 
     def wanted(self, topic: str, partition: int) -> tuple[str | None, ...]:
         """Return the nodes that a stream was made on, or moved to last; of a stranger's, those that it is on."""
@@ -149,12 +159,12 @@ class NatsOperator(Operator):
         return self._metadata.assignment(topic).get(partition, ()) if moved is None else moved
 
     def strayed(self, topic: str, partition: int) -> bool:
-        """Return whether a stream is where it was asked to be last, although that was not granted."""
+        """Return whether a stream is where it was asked to be last, or may be, although that was not granted."""
         doubtful = self._doubtful.get((topic, partition))
         if doubtful is None:  # nothing is asked: a look at the metadata takes its time
             return False
-        there = {*self._metadata.assignment(topic).get(partition, ())}
-        return there == {*doubtful} != {*self.wanted(topic, partition)}
+        there, wanted = {*self._metadata.assignment(topic).get(partition, ())}, {*self.wanted(topic, partition)}
+        return there != wanted and len(there) == len(wanted) and there <= {*doubtful}
 
     def depose(self) -> str:
         """Have the leader of the meta group step down; return when another look shows it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -236,6 +237,31 @@ def test_member_that_was_moved_away_as_room_was_made_is_removed() -> None:
         room.cluster.members = ("A", "C", "D")
         room.operator.expel("log", 0, "B")
         assert ("A", "C", "D") == room.operator.wanted("log", 0)
+
+
+def test_stream_that_was_given_room_and_kept_its_member_has_strayed_if_it_used_the_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with expelling(Cluster()) as room:
+        room.operator.create("log", [["A", "B", "C"]])
+        monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.0)
+        room.cluster.refuses = [{"config": {}}, {"success": True}, NO_QUORUM]
+        with pytest.raises(PreconditionError, match="temporarily unavailable"):
+            room.operator.expel("log", 0, "B")
+        assert not room.operator.strayed("log", 0)
+        room.cluster.members = ("A", "B", "D")
+        assert room.operator.strayed("log", 0)
+        room.cluster.members = ("A", "D")
+        assert not room.operator.strayed("log", 0)
+
+
+def test_two_members_that_are_to_be_removed_at_once_are_removed_one_after_the_other() -> None:
+    with expelling(Cluster(), "ABCDE") as room:
+        room.operator.create("log", [["A", "B", "C"]])
+        with ThreadPoolExecutor(2) as pool:
+            assert 2 == len([*pool.map(lambda name: room.operator.expel("log", 0, name), "AB")])
+        # Who was removed first may take the place of the other.
+        assert {"C", "D"} < {*room.operator.wanted("log", 0)} < {*"ABCDE"}
 
 
 @pytest.mark.parametrize(("nodes", "name"), [("ABC", "B"), ("ABCD", "D")])
