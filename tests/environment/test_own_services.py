@@ -123,7 +123,8 @@ def test_process_that_ends_while_it_starts_is_not_waited_for_and_its_words_are_t
     assert said == str(caught.value)
 
 
-def test_process_that_did_not_serve_in_time_is_awaited_and_not_started_again() -> None:
+def starting_slowly() -> tuple[FakeHost, OwnServices]:
+    """Return a host, and services of which the process was started again and did not serve in time."""
     host = FakeHost()
     services = opened(host)
     with services.losing("coordinator-1"):
@@ -131,6 +132,11 @@ def test_process_that_did_not_serve_in_time_is_awaited_and_not_started_again() -
     host.slow = True
     with pytest.raises(PreconditionError, match="coordinator-1"):
         services.start("coordinator-1")
+    return host, services
+
+
+def test_process_that_did_not_serve_in_time_is_awaited_and_not_started_again() -> None:
+    host, services = starting_slowly()
     host.slow = False
     assert "coordinator-1 is standalone" == services.start("coordinator-1")
     assert 2 == len(host.starts)  # the first of them before the run
@@ -139,13 +145,7 @@ def test_process_that_did_not_serve_in_time_is_awaited_and_not_started_again() -
 
 
 def test_process_that_was_killed_while_it_was_awaited_is_started_again() -> None:
-    host = FakeHost()
-    services = opened(host)
-    with services.losing("coordinator-1"):
-        host.kill("coordinator-1")
-    host.slow = True
-    with pytest.raises(PreconditionError, match="coordinator-1"):
-        services.start("coordinator-1")
+    host, services = starting_slowly()
     with services.losing("coordinator-1"):
         host.kill("coordinator-1")
     host.slow = False

@@ -40,14 +40,16 @@ def play(history: History, *, creates: bool, error: str = "") -> tuple[FakeClien
     cluster, client = FakeCluster(history), FakeClient()
     operator = Makes(cluster, client, error)
     cluster.operator = operator if creates else Operator()
-    Play(
-        scenario=parse("s", SCENARIO, "s.txt", ()),
-        draw=Draw(seed=1, ids=cluster.ids, counts={"m1": 1}),
-        cluster=cluster,
-        client=client,
-        faults={},
-    ).run()
+    run(SCENARIO, cluster, client)
     return client, operator
+
+
+def run(text: str, cluster: FakeCluster, client: FakeClient) -> None:
+    """Play a scenario."""
+    scenario = parse("s", text, "s.txt", ())
+    cluster.further = scenario.further
+    draw = Draw(seed=1, ids=cluster.ids, counts={"m1": 1})
+    Play(scenario=scenario, draw=draw, cluster=cluster, client=client, faults={}).run()
 
 
 def test_operator_makes_the_topic_on_nodes_by_their_names_once_all_run(history: History) -> None:
@@ -104,15 +106,7 @@ def grow(history: History, refusal: str = "") -> tuple[list[object], FakeClient]
 
     cluster.operator = Grows(cluster, client)
     cluster.metadata.assignment = lambda topic: there if topic == "orders" else {0: ("B", "A")}
-    scenario = parse("s", GROWS, "s.txt", ())
-    cluster.further = scenario.further
-    Play(
-        scenario=scenario,
-        draw=Draw(seed=1, ids=cluster.ids, counts={"m1": 1}),
-        cluster=cluster,
-        client=client,
-        faults={},
-    ).run()
+    run(GROWS, cluster, client)
     return asked, client
 
 

@@ -1,4 +1,4 @@
-"""Faults of NATS's own: a storm of stepdowns, and a power loss right after a snapshot; each proves that it bit."""
+"""Faults of NATS's own: a storm of stepdowns, a power loss right after a snapshot, members, bits of files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from harness.ability import Ability
+from harness.bit_rot import Where
 from harness.cluster.cluster import Cluster
+from harness.effect import Effect
 from harness.model import PreconditionError
 from nemesis import faults_of
 from targets.nats.nemeses import FAULTS, peer_remove, power_loss_after_snapshot, seen, stepdown_storm
@@ -181,3 +184,12 @@ def test_member_is_removed_if_another_server_can_take_its_place(name: str, ids: 
     room.cluster.ids = dict.fromkeys(ids, 1)
     assert why == peer_remove.why_not(room.cluster, name)
     assert f"{name} of log-0" == peer_remove.inject(room.cluster, name)
+
+
+# --- bits of files ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("where", [where for where in Where if where.is_state])
+def test_file_of_each_state_has_a_fault_that_says_how_it_is_probed(where: Where) -> None:
+    fault = FAULTS[f"bit-rot-{where.value}"]
+    assert (f"bit-rot-{where.value}", Effect.BIT_ROT, 0.0) == (fault.name, fault.effect, fault.weight)
+    assert (Ability.BIT_ROT,) == fault.needs
+    assert "probe" in (fault.inject.__doc__ or "")
