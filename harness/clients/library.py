@@ -32,6 +32,9 @@ REPORT_S_MAX: Final = 3.0
 POLL_RECORDS_MAX: Final = 500
 NOTHING: Final = "nothing came"
 NO_REPORT: Final = "no report"
+# After a batch of which certainly nothing was written; Kafka's producers wait as long (retry.backoff.ms).
+# Without it a cluster that has no leader is asked hundreds of times a second, and the history has little else.
+_REFUSED_S: Final = 0.1
 
 
 # --- what a library must do -------------------------------------------------------------------------------------
@@ -143,14 +146,16 @@ class LibraryProducer:
         """Send until it is to leave."""
         try:
             while not leave.wait(self._script.pause_ms() / 1000):
-                self._send(self._script.next())
+                if not self._send(self._script.next()):
+                    leave.wait(_REFUSED_S)
         finally:
             self._sender.close()
 
-    def _send(self, send: Send) -> None:
-        """Send a batch to each partition, and record the outcome of every record."""
+    def _send(self, send: Send) -> bool:
+        """Send a batch to each partition, and record each outcome; return whether any record may be written."""
         open_: dict[str, Produce] = {}
         records: list[Record] = []
+        written = False
         for place, values in send.parts:
             for event in produce_events(self._plan.name, place, values, send):
                 now_ms = wall_ms()
@@ -160,6 +165,8 @@ class LibraryProducer:
                 records.append(Record(place=place, value=event.value, time_ms=now_ms))
 
         def report(value: str, outcome: Outcome) -> None:
+            nonlocal written
+            written |= outcome.type is not OpType.FAIL
             # A report that comes when its record has ended finds nothing to end.
             if (event := open_.pop(value, None)) is not None:
                 ended = replace(event, offset=outcome.base, error=outcome.error)
@@ -168,6 +175,7 @@ class LibraryProducer:
         self._sender.send(records, send, report)
         for value in list(open_):
             report(value, Outcome(type=OpType.INFO, error=NO_REPORT))
+        return written
 
 
 class LibraryConsumer:

@@ -2,129 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
-from harness.launch import Address
 from harness.model import PreconditionError
-from harness.target.metadata import PartitionTruth, TargetRun
 from targets.nats import operating
 from targets.nats.operating import NatsOperator
+from tests.targets.nats.operated import (
+    CREATE,
+    META_STEPDOWN,
+    NO_QUORUM,
+    NO_SPACE,
+    STEPDOWN,
+    UPDATE,
+    Cluster,
+    Room,
+    run_of,
+)
 from tests.targets.nats.server import (
-    Asked,
     Serve,
-    Talk,
     hangs_up,
     is_silent,
     knows_nobody,
     nobody,
     servers,
 )
-
-CREATE, UPDATE, INFO = "$JS.API.STREAM.CREATE", "$JS.API.STREAM.UPDATE", "$JS.API.STREAM.INFO"
-DELETE, PEER_REMOVE = "$JS.API.STREAM.DELETE", "$JS.API.STREAM.PEER.REMOVE"
-NO_MEMBER = {"error": {"code": 400, "description": "peer not a member"}}
-STEPDOWN, META_STEPDOWN = "$JS.API.STREAM.LEADER.STEPDOWN", "$JS.API.META.LEADER.STEPDOWN"
-NO_QUORUM = {"error": {"code": 503, "err_code": 10008, "description": "JetStream system temporarily unavailable"}}
-NO_SPACE = {"error": {"code": 400, "err_code": 10005, "description": "no suitable peers for placement"}}
-
-
-@dataclass
-class Cluster:
-    """
-    Servers that do what they are asked, and metadata that show it.
-
-    Attributes:
-        refuses: what is answered instead, one answer after the other.
-        members: those of each stream, as the metadata show.
-        not_a_member: who cannot be removed.
-    """
-
-    leaders: dict[tuple[str, int], str | None] = field(default_factory=dict)
-    controller: str | None = "A"
-    asked: list[tuple[str, str, Any, str]] = field(default_factory=list)
-    refuses: list[object] = field(default_factory=list)
-    configs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    elects: Callable[[str | None], str | None] = lambda preferred: preferred
-    members: tuple[str, ...] = ("A", "B", "C")
-    not_a_member: str = ""
-
-    def served(self, name: str) -> Serve:
-        def serve(talk: Talk, asked: Asked) -> None:
-            self.asked.append((name, asked.subject, asked.body, talk.hello.get("user", "")))
-            talk.tell(asked, self.refuses.pop(0) if self.refuses else self.answer(asked))
-
-        return serve
-
-    def answer(self, asked: Asked) -> object:
-        subject, _, stream = asked.subject.rpartition(".")
-        preferred = (asked.body or {}).get("placement", {}).get("preferred")
-        if asked.subject == META_STEPDOWN:
-            self.controller = self.elects(preferred)
-            return {"success": True}
-        topic, _, partition = stream.rpartition("-")
-        place = topic, int(partition)
-        if subject == CREATE:
-            self.leaders[place] = "C"
-            self.configs[stream] = asked.body
-        if subject == PEER_REMOVE and asked.body["peer"] == self.not_a_member:
-            return NO_MEMBER
-        if subject == DELETE:
-            del self.leaders[place]
-        if subject == STEPDOWN:
-            self.leaders[place] = self.elects(preferred)
-        if subject == INFO:
-            return {"config": self.configs[stream]}
-        return {"success": True, "config": {}}
-
-    def of(self, *words: str) -> list[Any]:
-        """Return the bodies of what was asked with one of these subjects."""
-        return [body for _, subject, body, _ in self.asked if subject.startswith(words)]
-
-    @property
-    def metadata(self) -> Any:
-        def truth(topic: str, partition: int) -> PartitionTruth | None:
-            if (topic, partition) not in self.leaders:
-                return None
-            return PartitionTruth(leader=self.leaders[topic, partition], epoch=1, in_sync=("A", "B", "C"))
-
-        def assignment(topic: str) -> Mapping[int, tuple[str, ...]]:
-            return {number: self.members for name, number in self.leaders if name == topic}
-
-        return SimpleNamespace(
-            truth=truth,
-            controller=lambda: self.controller,
-            office=lambda: (self.controller, sum(subject == META_STEPDOWN for _, subject, *_ in self.asked)),
-            assignment=assignment,
-        )
-
-
-def run_of(nodes: Mapping[str, Address], ids: Mapping[str, int] | None = None) -> TargetRun:
-    return TargetRun(
-        target="nats", ids=ids or {}, folder=Path(), record=lambda _: None, give_up=lambda _: None, nodes=nodes
-    )
-
-
-class Room(ExitStack):
-    """A cluster, and an operator of it."""
-
-    def __init__(self, cluster: Cluster, **others: Serve) -> None:
-        super().__init__()
-        self.cluster, self.others = cluster, others
-        self.ids: Mapping[str, int] = {}
-
-    def __enter__(self) -> Room:
-        super().__enter__()
-        serves = {**self.others, **{name: self.cluster.served(name) for name in "AB"}}
-        self.operator = NatsOperator(run_of(self.enter_context(servers(serves)), self.ids), self.cluster.metadata)
-        return self
 
 
 # --- streams ---------------------------------------------------------------------------------------------------
@@ -211,66 +112,6 @@ def test_move_is_asked_for_again_while_another_one_goes_on() -> None:
     with Room(cluster) as room:
         assert "log-0 is to be on B, C" == room.operator.move("log", 0, ["B", "C"])
     assert [{"name": "log-0", "num_replicas": 2, "placement": {"tags": ["on-B-C"]}}] * 3 == cluster.of(UPDATE)
-
-
-# --- members that are removed -----------------------------------------------------------------------------------
-def expelling(cluster: Cluster, nodes: str = "ABCD") -> Room:
-    """Return a room with a stream on A, B and C, of so many nodes."""
-    room = Room(cluster)
-    room.ids = {name: number for number, name in enumerate(nodes)}
-    return room
-
-
-def test_member_is_removed_once_there_is_room_for_another_one() -> None:
-    with expelling(Cluster()) as room:
-        room.operator.create("log", [["A", "B", "C"]])
-        said = room.operator.expel("log", 0, "B")
-        assert "B is removed from the group of log-0, and D takes its place" == said
-        assert ("A", "C", "D") == room.operator.wanted("log", 0)
-    assert [["on-A-B-C-D"]] == [each["placement"]["tags"] for each in room.cluster.of(UPDATE)]
-    assert [{"peer": "B"}] == room.cluster.of(PEER_REMOVE)
-
-
-def test_member_that_was_moved_away_as_room_was_made_is_removed() -> None:
-    with expelling(Cluster(not_a_member="B")) as room:
-        room.operator.create("log", [["A", "B", "C"]])
-        room.cluster.members = ("A", "C", "D")
-        room.operator.expel("log", 0, "B")
-        assert ("A", "C", "D") == room.operator.wanted("log", 0)
-
-
-def test_stream_that_was_given_room_and_kept_its_member_has_strayed_if_it_used_the_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with expelling(Cluster()) as room:
-        room.operator.create("log", [["A", "B", "C"]])
-        monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.0)
-        room.cluster.refuses = [{"config": {}}, {"success": True}, NO_QUORUM]
-        with pytest.raises(PreconditionError, match="temporarily unavailable"):
-            room.operator.expel("log", 0, "B")
-        assert not room.operator.strayed("log", 0)
-        room.cluster.members = ("A", "B", "D")
-        assert room.operator.strayed("log", 0)
-        room.cluster.members = ("A", "D")
-        assert not room.operator.strayed("log", 0)
-
-
-def test_two_members_that_are_to_be_removed_at_once_are_removed_one_after_the_other() -> None:
-    with expelling(Cluster(), "ABCDE") as room:
-        room.operator.create("log", [["A", "B", "C"]])
-        with ThreadPoolExecutor(2) as pool:
-            assert 2 == len([*pool.map(lambda name: room.operator.expel("log", 0, name), "AB")])
-        # Who was removed first may take the place of the other.
-        assert {"C", "D"} < {*room.operator.wanted("log", 0)} < {*"ABCDE"}
-
-
-@pytest.mark.parametrize(("nodes", "name"), [("ABC", "B"), ("ABCD", "D")])
-def test_nobody_is_removed_for_whom_nobody_comes_or_who_is_none(nodes: str, name: str) -> None:
-    with expelling(Cluster(), nodes) as room:
-        room.operator.create("log", [["A", "B", "C"]])
-        with pytest.raises(PreconditionError, match="expected a member, and a server that can take its place"):
-            room.operator.expel("log", 0, name)
-    assert [] == room.cluster.of(UPDATE, PEER_REMOVE)
 
 
 # --- elections -------------------------------------------------------------------------------------------------
