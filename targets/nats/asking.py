@@ -44,6 +44,7 @@ class Group:
         committed: how far that is committed, as this one knows.
         behind: of a leader, the ids of the members that have not all of it.
         first: the index at which its Raft log begins: behind that of its snapshot.
+        is_alone: the stream has one replica, and no Raft group: there are no terms.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Group:
     committed: int = 0
     behind: tuple[str, ...] = ()
     first: int = 0
+    is_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +171,7 @@ class _Asker:
     def _alone(self, name: str) -> Group:
         """Return the group of a stream with one replica, of which RAFTZ says nothing: its one member leads it."""
         own = peer_of(self._name)
-        return Group(name=name, state=LEADER, term=1, leader=own, members=(own,))
+        return Group(name=name, state=LEADER, term=0, leader=own, members=(own,), is_alone=True)
 
     def _asked(self, what: str, options: Mapping[str, Any]) -> Any:
         assert self._open is not None, "it is connected before it is asked"

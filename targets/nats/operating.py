@@ -140,6 +140,32 @@ class NatsOperator(Operator):
             self._settled(topic, partition, wanted)
         return f"{name} is removed from the group of {stream}, and {spare} takes its place"
 
+    def shrink(self, topic: str, partition: int) -> str:
+        """
+        Have a stream scaled to one replica, that of its leader; return once the metadata show it.
+
+        Raises:
+            PreconditionError: it is not granted, or not seen in time.
+        """
+        stream = stream_of(topic, partition)
+        where = f"scale {stream} to one replica"
+        with self._moving:
+            config = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
+            self._doubtful[topic, partition] = tuple(map(str, self.wanted(topic, partition)))
+            self._until_done(
+                f"{_API}.STREAM.UPDATE.{stream}", {**config, "num_replicas": 1}, where, within_s=_MOVING_S_MAX
+            )
+            there: list[str] = []
+
+            def is_alone() -> bool:
+                there[:] = map(str, self._metadata.assignment(topic).get(partition, ()))
+                return len(there) == 1
+
+            if not until(is_alone, _LEADER_S_MAX):
+                raise PreconditionError(f"{where}: it is on {', '.join(there)}; expected it on one server")
+            self._settled(topic, partition, there)
+        return f"{stream} is on {there[0]} alone"
+
     def _place(self, topic: str, partition: int, names: Sequence[str], where: str, **settings: object) -> None:
         """Have a stream placed on nodes among these, once no other move goes on: it is refused meanwhile."""
         stream = stream_of(topic, partition)
@@ -164,7 +190,7 @@ class NatsOperator(Operator):
         if doubtful is None:  # nothing is asked: a look at the metadata takes its time
             return False
         there, wanted = {*self._metadata.assignment(topic).get(partition, ())}, {*self.wanted(topic, partition)}
-        return there != wanted and len(there) == len(wanted) and there <= {*doubtful}
+        return there != wanted and len(there) in (1, len(wanted)) and there <= {*doubtful}
 
     def depose(self) -> str:
         """Have the leader of the meta group step down; return when another look shows it."""

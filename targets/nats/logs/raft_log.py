@@ -25,6 +25,7 @@ from harness.beneath import Folder
 from harness.logs.files import Seen
 from harness.logs.names import shown
 from harness.logs.record import NO_EPOCH
+from targets.nats import eras
 from targets.nats.logs.blocks import Damage
 from targets.nats.logs.data import MESSAGES
 from targets.nats.logs.entries import AppendEntry, Malformed, StreamMessage, append_entry, stream_messages
@@ -39,7 +40,7 @@ _DIGEST_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logged:
-    """A record in a Raft log, its entry's place, and its term."""
+    """A record in a Raft log, its entry's place, and its term, counted from the stream's first group on."""
 
     term: int
     index: int
@@ -85,15 +86,15 @@ def _logged(store: Store) -> Iterator[Logged | str]:
             continue
         try:
             appended = append_entry(found.body)
-            yield from _messages(appended, found.sequence)
+            yield from _messages(appended, found.sequence, eras.before(store.name))
         except Malformed as error:
             yield f"{store.file(number)}, position {found.position}: entry {found.sequence}, {error}"
 
 
-def _messages(appended: AppendEntry, index: int) -> Iterator[Logged]:
+def _messages(appended: AppendEntry, index: int, before: int) -> Iterator[Logged]:
     for message in stream_messages(appended):
         if not message.skips:
-            yield Logged(term=appended.term, index=index, message=message)
+            yield Logged(term=before + appended.term, index=index, message=message)
 
 
 class Terms:

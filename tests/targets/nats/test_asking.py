@@ -62,7 +62,7 @@ def test_connection_is_kept_and_both_questions_are_asked_each_time() -> None:
 def test_stream_with_one_replica_is_led_by_its_server_although_it_has_no_group() -> None:
     with server(Node("A", leads("A", 3), replicas=1)) as served, asking({"A": served.address}) as found:
         one = found.all()["A"].groups[GROUP]
-    assert (LEADER, 1, peer_of("A"), (peer_of("A"),)) == (one.state, one.term, one.leader, one.members)
+    assert (LEADER, True, peer_of("A"), (peer_of("A"),)) == (one.state, one.is_alone, one.leader, one.members)
 
 
 @pytest.mark.usefixtures("_patient")

@@ -68,3 +68,24 @@ def test_nobody_is_removed_for_whom_nobody_comes_or_who_is_none(nodes: str, name
         with pytest.raises(PreconditionError, match="expected a member, and a server that can take its place"):
             room.operator.expel("log", 0, name)
     assert [] == room.cluster.of(UPDATE, PEER_REMOVE)
+
+
+# --- one replica, and all again ----------------------------------------------------------------------------------
+def test_stream_is_scaled_to_one_replica_and_is_wanted_where_that_is_seen() -> None:
+    config = {"name": "log-0", "num_replicas": 3, "placement": {"tags": ["on-A-B-C"]}}
+    with Room(Cluster(configs={"log-0": config}, leaders={("log", 0): "B"}, members=("B",))) as room:
+        assert "log-0 is on B alone" == room.operator.shrink("log", 0)
+        assert ("B",) == room.operator.wanted("log", 0)
+    # Its placement stays: a move and a scale in one request are refused.
+    assert [{**config, "num_replicas": 1}] == room.cluster.of(UPDATE)
+
+
+def test_stream_that_is_not_seen_on_one_server_in_time_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.0)
+    with Room(Cluster(configs={"log-0": {}}, leaders={("log", 0): "B"})) as room:
+        with pytest.raises(PreconditionError, match="it is on A, B, C; expected it on one server"):
+            room.operator.shrink("log", 0)
+        assert not room.operator.strayed("log", 0)
+        room.cluster.members = ("B",)
+        vars(room.operator)["_moved"]["log", 0] = ("A", "B", "C")
+        assert room.operator.strayed("log", 0)

@@ -16,8 +16,9 @@ from harness.launch import Address
 from harness.model import PreconditionError, TargetError
 from harness.target.metadata import Look, Office, PartitionTruth, TargetRun
 from targets.nats.asking import FOLLOWER, LEADER, META, Group, Told
+from targets.nats.seen import Seen
 from targets.nats.streams import peer_of
-from targets.nats.view import NatsView, Seen
+from targets.nats.view import NatsView
 from tests.targets.nats.groups import GROUP, NAMES, OTHER, Node, Words, both, group, leads, nodes, told
 from tests.targets.nats.server import Asked, Serve, Talk, answers, hangs_up, server, servers
 
