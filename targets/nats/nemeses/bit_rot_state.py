@@ -8,14 +8,14 @@ Source:  targets/nats/logs/state.py; docs/bit-rot.md.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
-from harness.ability import Ability
 from harness.bit_rot import Where
 from harness.cluster.cluster import Cluster
-from harness.cluster.damage import flip, watch
+from harness.cluster.damage import flip
 from harness.cluster.fault import Fault
-from harness.effect import Band, Effect
+from nemesis import bit_rot_active
 
 
 def _fault(where: Where, doc: str) -> Fault:
@@ -23,16 +23,11 @@ def _fault(where: Where, doc: str) -> Fault:
         """Flip the bit; the probe is a reader of the file, which finds it changed."""
         return flip(cluster, name, where)
 
-    return Fault(
+    return replace(
+        bit_rot_active.FAULT,
         name=f"bit-rot-{where.value}",
         doc=f"flip a bit of {doc}; the node goes on",
         inject=inject,
-        heal=None,
-        watch=watch,
-        effect=Effect.BIT_ROT,
-        band=Band.MARK,
-        weight=0.0,
-        needs=(Ability.BIT_ROT,),
     )
 
 

@@ -7,11 +7,10 @@ Source:  NATS's documentation, "nats stream cluster peer-remove"; jetstream_api.
 
 from __future__ import annotations
 
-from harness.ability import Ability
+from dataclasses import replace
+
 from harness.cluster.cluster import Cluster
-from harness.cluster.fault import Fault
-from harness.effect import Band, Effect
-from nemesis import move_away, move_back
+from nemesis import move_away
 from targets.nats.nemeses.seen import operator_of
 
 
@@ -28,15 +27,10 @@ def why_not(cluster: Cluster, name: str) -> str:
     return "" if {*cluster.ids} - {*members} else "no other server could take its place"
 
 
-FAULT = Fault(
+FAULT = replace(
+    move_away.FAULT,
     name="peer-remove",
     doc="remove the node from the group of the stream at once; another server takes its place, empty",
     inject=inject,
-    heal=move_back.inject,
-    probe=move_away.probe,
-    effect=Effect.MOVED_AWAY,
-    band=Band.IMPAIRED,
-    weight=0.0,
     why_not=why_not,
-    needs=(Ability.MOVE,),
 )

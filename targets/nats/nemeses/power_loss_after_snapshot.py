@@ -8,14 +8,13 @@ Source:  nats-server 2.15.3, raft.go, NeedSnapshot, installSnapshot; jetstream_c
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from harness.ability import Ability
 from harness.cluster.cluster import Cluster
-from harness.cluster.fault import Fault
-from harness.effect import Band, Effect
 from harness.model import PreconditionError
-from nemesis import kill, power_loss, restart
+from nemesis import power_loss
 from targets.nats.nemeses.seen import snapshot_of
 
 SNAPSHOT_S_MAX: Final = 5.0
@@ -51,16 +50,14 @@ def why_not(cluster: Cluster, name: str) -> str:
     return f"{name} has a snapshot up to index {taken}, and takes no other for it" if taken else ""
 
 
-FAULT = Fault(
+FAULT = replace(
+    power_loss.FAULT,
     name="power-loss-after-snapshot",
     doc="have the node lead, and cut its power as soon as it has taken its first snapshot of the stream",
     inject=inject,
-    heal=restart.inject,
-    probe=kill.probe,
-    effect=Effect.POWER_LOST,
-    band=Band.DOWN,
     weight=0.5,
     by_itself=True,
     why_not=why_not,
+    of_services=False,
     needs=(Ability.ELECT,),
 )

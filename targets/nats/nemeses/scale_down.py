@@ -8,12 +8,11 @@ Source:  NATS's documentation, "nats stream edit --replicas"; jetstream_cluster.
 
 from __future__ import annotations
 
-from harness.ability import Ability
+from dataclasses import replace
+
 from harness.cluster.cluster import Cluster
-from harness.cluster.fault import Fault
-from harness.effect import Band, Effect
 from harness.model import PreconditionError
-from nemesis import move_away, move_back
+from nemesis import move_away
 from targets.nats.nemeses.seen import operator_of
 
 
@@ -34,15 +33,10 @@ def why_not(cluster: Cluster, name: str) -> str:
     return f"{led or 'nobody'} leads; expected another node to" if led in (None, name) else ""
 
 
-FAULT = Fault(
+FAULT = replace(
+    move_away.FAULT,
     name="scale-down",
     doc="scale the stream to one replica, its leader's, so that this node has none, nor has any other follower",
     inject=inject,
-    heal=move_back.inject,
-    probe=move_away.probe,
-    effect=Effect.MOVED_AWAY,
-    band=Band.IMPAIRED,
-    weight=0.0,
     why_not=why_not,
-    needs=(Ability.MOVE,),
 )
