@@ -9,7 +9,7 @@ from typing import Protocol
 from harness.clients.children import Children
 from harness.clients.library import Reader, Sender
 from harness.launch import Address
-from harness.workload.plan import Clients, ConsumerPlan, ProducerPlan
+from harness.workload.plan import Clients, ConsumerPlan, ProducerPlan, Via
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,9 @@ class Beside(Protocol):
         """Return whether a producer of a workload stands on it."""
 
     def reads(self, plan: ConsumerPlan, plans: Clients) -> bool:
-        """Return whether a consumer of a workload stands on it."""
+        """Return whether a consumer stands on it: one that follows the leaders, beside a producer that does."""
+        follows = plan.via is Via.LEADER and not plan.seek
+        return follows and any(self.sends(each, plans) for each in plans.producers)
 
     def sender(self, plan: ProducerPlan, around: Around) -> Sender:
         """Return a producer; raise nothing."""

@@ -16,20 +16,20 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from harness.clients.beside import Around
+from harness.clients.beside import Around, Beside
 from harness.clients.library import POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
 from harness.clients.loop import Loop
 from harness.clients.outcome import Outcome
 from harness.extras import lacks
 from harness.model import OpType
-from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from targets.fluss.tables import COLUMN, DATABASE
 
 _CONNECT_S_MAX: Final = 20.0
 
 
-class Pyfluss:
+class Pyfluss(Beside):
     """The library beside the plain client; see harness/clients/beside.py for every call."""
 
     tells_offsets = False
@@ -43,11 +43,6 @@ class Pyfluss:
         """Return True for a producer that sends again, to topics of one bucket."""
         again = plan.idempotent or bool(plan.retries)
         return again and _one_bucket(plan.places, plans) and not self.why_not()
-
-    def reads(self, plan: ConsumerPlan, plans: Clients) -> bool:
-        """Return True for a consumer that follows the leaders and never goes back, beside such a producer."""
-        follows = plan.via is Via.LEADER and not plan.seek
-        return follows and any(self.sends(each, plans) for each in plans.producers)
 
     def sender(self, plan: ProducerPlan, around: Around) -> Sender:
         """Return a producer."""

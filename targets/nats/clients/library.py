@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from harness.clients.beside import Around
+from harness.clients.beside import Around, Beside
 from harness.clients.library import POLL_RECORDS_MAX, REPORT_S_MAX, Came, Record, Report, refused_all
 from harness.clients.loop import Loop
 from harness.clients.outcome import Outcome
 from harness.extras import lacks
 from harness.model import OpType
-from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from targets.nats.streams import stream_of
 
@@ -31,7 +31,7 @@ _TRIES: Final = 10
 _AGAIN_S: Final = 0.2
 
 
-class NatsPy:
+class NatsPy(Beside):
     """The library beside the plain client; see harness/clients/beside.py for every call."""
 
     tells_offsets = True
@@ -45,11 +45,6 @@ class NatsPy:
         """Return True for a producer that sends again."""
         del plans
         return (plan.idempotent or bool(plan.retries)) and not self.why_not()
-
-    def reads(self, plan: ConsumerPlan, plans: Clients) -> bool:
-        """Return True for a consumer that follows the leaders and never goes back, beside such a producer."""
-        follows = plan.via is Via.LEADER and not plan.seek
-        return follows and any(self.sends(each, plans) for each in plans.producers)
 
     def sender(self, plan: ProducerPlan, around: Around) -> Sender:
         """Return a producer."""

@@ -36,13 +36,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from harness.clients.beside import Around
+from harness.clients.beside import Around, Beside
 from harness.clients.library import REPORT_S_MAX, Came, Record, Report, refused_all
 from harness.clients.outcome import Outcome
 from harness.java import find_java
 from harness.limits import CLIENT_OPERATION_S_MAX
 from harness.model import OpType, UsageError
-from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan
 from harness.workload.script import Send
 from targets.rocketmq.building import why_not
 from targets.rocketmq.clients.client import lacks_slaves, refuses
@@ -56,7 +56,7 @@ _FAILED: Final = "failed"
 _OUT_OF_RANGE: Final = "Seek offset illegal"
 
 
-class JavaClient:
+class JavaClient(Beside):
     """The library beside the plain client; see harness/clients/beside.py for every call."""
 
     tells_offsets = True
@@ -70,11 +70,6 @@ class JavaClient:
         """Return True for a producer that sends again, and need not be known again."""
         del plans
         return bool(plan.retries) and not plan.idempotent and not self.why_not()
-
-    def reads(self, plan: ConsumerPlan, plans: Clients) -> bool:
-        """Return True for a consumer that follows the leaders and never goes back, beside such a producer."""
-        follows = plan.via is Via.LEADER and not plan.seek
-        return follows and any(self.sends(each, plans) for each in plans.producers)
 
     def sender(self, plan: ProducerPlan, around: Around) -> Sender:
         """Return a producer."""
