@@ -107,7 +107,8 @@ class NatsOperator(Operator):
         stream = stream_of(topic, partition)
         where = f"move {stream} to {', '.join(names)}"
         with self._moving:
-            self._place(topic, partition, names, where, num_replicas=len(names))
+            placement = {"tags": [tag_of(names)]}
+            self._update(topic, partition, names, where, placement=placement, num_replicas=len(names))
             self._settled(topic, partition, names)
         return f"{stream} is to be on {', '.join(names)}"
 
@@ -129,7 +130,8 @@ class NatsOperator(Operator):
             if spare is None or name not in members:
                 raise PreconditionError(f"{where}: expected a member, and a server that can take its place")
             wanted = [*(str(each) for each in members if each != name), spare]
-            self._place(topic, partition, [name, *wanted], where)
+            room = [name, *wanted]
+            self._update(topic, partition, room, where, placement={"tags": [tag_of(room)]})
             # Making room may have moved it already: 2.12.1 draws all members anew.
             self._until_done(
                 f"{_API}.STREAM.PEER.REMOVE.{stream}",
@@ -150,11 +152,7 @@ class NatsOperator(Operator):
         stream = stream_of(topic, partition)
         where = f"scale {stream} to one replica"
         with self._moving:
-            config = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
-            self._doubtful[topic, partition] = tuple(map(str, self.wanted(topic, partition)))
-            self._until_done(
-                f"{_API}.STREAM.UPDATE.{stream}", {**config, "num_replicas": 1}, where, within_s=_MOVING_S_MAX
-            )
+            self._update(topic, partition, tuple(map(str, self.wanted(topic, partition))), where, num_replicas=1)
             there: list[str] = []
 
             def is_alone() -> bool:
@@ -166,13 +164,12 @@ class NatsOperator(Operator):
             self._settled(topic, partition, there)
         return f"{stream} is on {there[0]} alone"
 
-    def _place(self, topic: str, partition: int, names: Sequence[str], where: str, **settings: object) -> None:
-        """Have a stream placed on nodes among these, once no other move goes on: it is refused meanwhile."""
+    def _update(self, topic: str, partition: int, names: Sequence[str], where: str, **settings: object) -> None:
+        """Change a stream, on nodes among these then, once no other move goes on: it is refused meanwhile."""
         stream = stream_of(topic, partition)
         config = dict(self._ask(f"{_API}.STREAM.INFO.{stream}", {}, where).get("config") or {})
-        config |= {"placement": {"tags": [tag_of(names)]}, **settings}
         self._doubtful[topic, partition] = tuple(names)
-        self._until_done(f"{_API}.STREAM.UPDATE.{stream}", config, where, within_s=_MOVING_S_MAX)
+        self._until_done(f"{_API}.STREAM.UPDATE.{stream}", config | settings, where, within_s=_MOVING_S_MAX)
 
     def _settled(self, topic: str, partition: int, names: Sequence[str]) -> None:
         """Keep where a stream is to be since a request that was granted."""

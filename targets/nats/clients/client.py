@@ -46,8 +46,7 @@ class NatsClient(AtNode):
 
     def read(self, first: int) -> Sequence[Found]:
         """Read what the leader serves from a sequence on."""
-        state = _read(self._asked(f"$JS.API.STREAM.INFO.{self._stream}", b"")).get("state", {})
-        last, start = int(state.get("last_seq", 0)), int(state.get("first_seq", 0))
+        start, last = self._ends()
         until, found = time.monotonic() + self.patience_s, list[Found]()
         at = max(first, start, 1)
         while at <= last and not found:  # a stretch without a message is no end
@@ -58,12 +57,15 @@ class NatsClient(AtNode):
     def delete_before(self, offset: int) -> int:
         """Purge the stream up to a sequence (-1: all that it has), and return its first one then."""
         upto = {} if offset < 0 else {"seq": max(offset, 1)}
-        if not _read(self._asked(f"$JS.API.STREAM.PURGE.{self._stream}", json.dumps(upto).encode())).get(
-            "success"
-        ):
+        answer = _read(self._asked(f"$JS.API.STREAM.PURGE.{self._stream}", json.dumps(upto).encode()))
+        if not answer.get("success"):
             raise ServerError(f"purge of {self._stream}: no success; expected one")
+        return self._ends()[0]
+
+    def _ends(self) -> tuple[int, int]:
+        """Return the first sequence that the stream has, and the last, 0 for none."""
         state = _read(self._asked(f"$JS.API.STREAM.INFO.{self._stream}", b"")).get("state", {})
-        return int(state.get("first_seq", 0))
+        return int(state.get("first_seq", 0)), int(state.get("last_seq", 0))
 
     def _messages(self, wanted: range, until: float) -> list[Found]:
         """Ask for these sequences at once; return the messages of those that have one, in their order."""

@@ -76,7 +76,7 @@ def seen_logs(data: Folder, groups: Sequence[str]) -> dict[str, Seen]:
 
 
 def _logged(store: Store) -> Iterator[Logged | str]:
-    newest = max(store.blocks, default=0)
+    newest, before = max(store.blocks, default=0), eras.before(store.name)
     for number, found in store.records():
         if isinstance(found, Damage):
             if not (found.torn and number == newest):
@@ -86,7 +86,7 @@ def _logged(store: Store) -> Iterator[Logged | str]:
             continue
         try:
             appended = append_entry(found.body)
-            yield from _messages(appended, found.sequence, eras.before(store.name))
+            yield from _messages(appended, found.sequence, before)
         except Malformed as error:
             yield f"{store.file(number)}, position {found.position}: entry {found.sequence}, {error}"
 
