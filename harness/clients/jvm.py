@@ -57,9 +57,18 @@ class Jvm:
         self._room = select.poll()
         self._room.register(self._ask, select.POLLOUT)
 
+    def await_ready(self) -> None:
+        """Await what it tells first, if it has not told it yet; raise as `must_hear` does."""
+        if self._is_ready:
+            return
+        words = self.must_hear(time.monotonic() + limits.PROCESS_START_S_MAX)
+        if words != [READY]:
+            raise PreconditionError(f"client {self._name}: it told {words} first; expected {READY}")
+        self._is_ready = True
+
     def ask(self, *words: str) -> None:
         """Ask something, once it is ready; raise as `must_hear` does."""
-        self._await_ready()
+        self.await_ready()
         line = " ".join(words).encode() + _END
         deadline = time.monotonic() + limits.CLIENT_OPERATION_S_MAX
         try:
@@ -100,14 +109,6 @@ class Jvm:
         """Let it end, and wait for that; what it still does is lost."""
         self._close()
         self._child.wait(limits.PROCESS_END_S_MAX)
-
-    def _await_ready(self) -> None:
-        if self._is_ready:
-            return
-        words = self.must_hear(time.monotonic() + limits.PROCESS_START_S_MAX)
-        if words != [READY]:
-            raise PreconditionError(f"client {self._name}: it told {words} first; expected {READY}")
-        self._is_ready = True
 
     def _close(self) -> None:
         os.close(self._ask)

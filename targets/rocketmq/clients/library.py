@@ -73,11 +73,11 @@ class JavaClient(Beside):
 
     def sender(self, plan: ProducerPlan, around: Around) -> Sender:
         """Return a producer."""
-        return Sender(plan, Process(plan.name, around))
+        return Sender(plan, Process(plan.name, "producer", around))
 
     def reader(self, plan: ConsumerPlan, around: Around) -> Reader:
         """Return a consumer."""
-        return Reader(plan, Process(plan.name, around))
+        return Reader(plan, Process(plan.name, "consumer", around))
 
 
 @cache
@@ -123,6 +123,7 @@ class Sender:
 
     def _sent(self, record: Record) -> Outcome:
         """Send a record until it is acknowledged; it failed only if each try certainly wrote nothing."""
+        self._process.ready()
         until, is_sure, why = time.monotonic() + self._within_s, True, ""
         for _ in range(self._tries):
             left_s = until - time.monotonic()

@@ -1,8 +1,8 @@
 """
 The Java process of one client: a child of the run, which answers each question in a line.
 
-It is started when it is asked first. Its folder has a file of hosts, by which brokers are found at the names that
-the name server knows them by. It listens nowhere.
+It is started when it is needed first, and is ready once the library has started. Its folder has a file of hosts,
+by which brokers are found at the names that the name server knows them by. It listens nowhere.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from base64 import b64decode
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from harness.clients.beside import Around
 from harness.clients.jvm import Jvm
@@ -43,6 +43,8 @@ _LOGGING_TEXT: Final = """\
 """
 _SHOWN: Final = 200
 
+Role = Literal["producer", "consumer"]
+
 
 class Process:
     """
@@ -50,15 +52,28 @@ class Process:
 
     Args:
         name: the client's.
+        role: what it does of the two things that it can.
         around: what starts it, and whom it asks.
     """
 
-    def __init__(self, name: str, around: Around) -> None:
+    def __init__(self, name: str, role: Role, around: Around) -> None:
         self._name = name
+        self._role = role
         self._around = around
         self._jvm: Jvm | None = None
         # Of the last question. The answer to an earlier one may come late.
         self._number = 0
+
+    def ready(self) -> Jvm:
+        """
+        Start it unless it runs, and return it once its library has started; raise as `ask` does.
+
+        That takes seconds on a busy machine: no time of a record's.
+        """
+        if self._jvm is None:
+            self._jvm = started(self._name, self._role, self._around)
+        self._jvm.await_ready()
+        return self._jvm
 
     def ask(self, *words: object, within_s: float, expects: Collection[str]) -> list[str] | None:
         """
@@ -68,12 +83,11 @@ class Process:
             UsageError: it cannot be started.
             PreconditionError: it has ended by itself, or tells what is no answer.
         """
-        if self._jvm is None:
-            self._jvm = started(self._name, self._around)
+        jvm = self.ready()
         self._number += 1
-        self._jvm.ask(str(self._number), *map(str, words))
+        jvm.ask(str(self._number), *map(str, words))
         deadline = time.monotonic() + within_s
-        while time.monotonic() < deadline and (told := self._jvm.hear(deadline)) is not None:
+        while time.monotonic() < deadline and (told := jvm.hear(deadline)) is not None:
             number, *answer = told
             if not number.isdecimal() or int(number) > self._number or not answer or answer[0] not in expects:
                 late = number.isdecimal() and int(number) < self._number
@@ -101,7 +115,7 @@ def remark_in(word: str) -> str:
     return " ".join(b64decode(word, validate=True).decode(errors="replace").split())[:_SHOWN]
 
 
-def started(name: str, around: Around) -> Jvm:
+def started(name: str, role: Role, around: Around) -> Jvm:
     """Start a client's process; raise UsageError if it cannot be."""
     children, servers = around.children, around.services.get(NAMESRV, ())
     if children is None or not servers:
@@ -111,7 +125,8 @@ def started(name: str, around: Around) -> Jvm:
     (folder / HOSTS).write_text(hosts_of(around), encoding="utf-8")
     (folder / LOGGING).write_text(_LOGGING_TEXT, encoding="utf-8")
     jars = (folder, *class_path(RELEASE))
-    return Jvm(name, children, lambda asked, told: (*_argv(name, folder, jars, servers), str(asked), str(told)))
+    argv = (*_argv(folder, jars), role, name, ";".join(map(str, servers)), GROUP)
+    return Jvm(name, children, lambda *pipes: (*argv, *map(str, pipes)))
 
 
 def hosts_of(around: Around) -> str:
@@ -120,7 +135,7 @@ def hosts_of(around: Around) -> str:
     return "\n".join(["127.0.0.1 localhost", *found, ""])
 
 
-def _argv(name: str, folder: Path, jars: Collection[Path], servers: Collection[object]) -> tuple[str, ...]:
+def _argv(folder: Path, jars: Collection[Path]) -> tuple[str, ...]:
     return (
         str(find_java().executable),
         *_OPTIONS,
@@ -129,7 +144,4 @@ def _argv(name: str, folder: Path, jars: Collection[Path], servers: Collection[o
         "-cp",
         ":".join(map(str, jars)),
         CLIENT,
-        name,
-        ";".join(map(str, servers)),
-        GROUP,
     )

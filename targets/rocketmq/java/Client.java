@@ -38,7 +38,7 @@ import org.apache.rocketmq.remoting.exception.RemotingTooMuchRequestException;
  *     NUMBER poll WITHIN_MS BYTES_MAX             NUMBER polled TOPIC QUEUE OFFSET VALUE ...
  *                                                 NUMBER failed ERROR REMARK
  *
- * The first line that it tells is `ready`. It ends as soon as nobody can ask any more, and waits for nothing then.
+ * The first line that it tells is `ready`, once the library has started. It ends as soon as nobody can ask any more, and waits for nothing then.
  *
  * Source: DefaultMQProducerImpl.send and sendKernelImpl, NettyRemotingClient.invokeSync,
  *         MQClientInstance.updateTopicRouteInfoFromNameServer, DefaultLitePullConsumerImpl, 5.5.0.
@@ -50,6 +50,7 @@ public final class Client {
     private static final int ROUTES_MS = 1000;
     private static final int REMARK_MAX = 300;
 
+    private final String role;
     private final String name;
     private final String nameServers;
     private final String group;
@@ -59,16 +60,17 @@ public final class Client {
     private DefaultLitePullConsumer consumer;
 
     private Client(String[] args) throws IOException {
-        name = args[0];
-        nameServers = args[1];
-        group = args[2];
+        role = args[0];
+        name = args[1];
+        nameServers = args[2];
+        group = args[3];
         asked = new BufferedReader(
-                new InputStreamReader(new FileInputStream("/dev/fd/" + args[3]), StandardCharsets.US_ASCII));
+                new InputStreamReader(new FileInputStream("/dev/fd/" + args[4]), StandardCharsets.US_ASCII));
         told = new BufferedWriter(
-                new OutputStreamWriter(new FileOutputStream("/dev/fd/" + args[4]), StandardCharsets.US_ASCII));
+                new OutputStreamWriter(new FileOutputStream("/dev/fd/" + args[5]), StandardCharsets.US_ASCII));
     }
 
-    /** Arguments: its name, the name servers, the brokers' group, the handle to read, the handle to write. */
+    /** Arguments: producer or consumer, its name, the name servers, the brokers' group, the handle to read, the handle to write. */
     public static void main(String[] args) {
         int code = 1;
         try {
@@ -82,6 +84,11 @@ public final class Client {
     }
 
     private void serve() throws Exception {
+        switch (role) {
+            case "producer" -> producer();
+            case "consumer" -> consumer();
+            default -> throw new IllegalArgumentException(role + "; expected producer or consumer");
+        }
         tell("ready");
         for (String line = asked.readLine(); line != null; line = asked.readLine()) {
             // An empty value at the end of the line is a word too.

@@ -75,7 +75,7 @@ def sent(*values: str, places: Mapping[str, Place] | None = None, **plan: Any) -
     """Return the outcome of each value; all are sent together."""
     found: dict[str, Outcome] = {}
     records = [Record(place=(places or {}).get(value, AT), value=value, time_ms=0) for value in values]
-    sender = Sender(producer(**plan), Process("p", AROUND))
+    sender = Sender(producer(**plan), Process("p", "producer", AROUND))
     sender.send(records, Send(parts=(), acks=-1, codec="none"), found.__setitem__)
     return found
 
@@ -233,7 +233,7 @@ def test_process_that_dies_ends_its_client_and_says_so(tells: Start) -> None:
 
 # --- what it reads ---------------------------------------------------------------------------------------------
 def reader() -> Reader:
-    return Reader(consumer(wait_ms=30, max_bytes=512), Process("c", AROUND))
+    return Reader(consumer(wait_ms=30, max_bytes=512), Process("c", "consumer", AROUND))
 
 
 def test_consumer_is_assigned_once_and_then_polls_on(tells: Start) -> None:
@@ -319,7 +319,7 @@ def test_client_without_a_ledger_or_a_name_server_is_refused(tmp_path: Path) -> 
     with closing(Ledger.open(tmp_path, root=tmp_path / "ledgers")) as ledger:
         children = Children(ledger=ledger, folder=tmp_path)
         with pytest.raises(UsageError, match=expected):
-            Process("p", Around(nodes={}, children=children)).ask("poll", within_s=1, expects=())
+            Process("p", "producer", Around(nodes={}, children=children)).ask("poll", within_s=1, expects=())
 
 
 def test_client_that_was_asked_nothing_has_no_process_to_end() -> None:
@@ -341,10 +341,10 @@ def test_process_finds_brokers_by_a_file_of_its_own_and_has_a_small_heap(
     monkeypatch.setattr(process, "class_path", lambda _: (Path("/classes"), Path("/a.jar")))
     children = Children(ledger=cast(Ledger, None), folder=tmp_path / "clients")
     servers = (Address(host="127.0.0.1", port=18009),)
-    process.started("p", Around(nodes=AROUND.nodes, services={"namesrv": servers}, children=children))
+    process.started("p", "producer", Around(nodes=AROUND.nodes, services={"namesrv": servers}, children=children))
     (argv,) = found
     folder = tmp_path / "clients" / "p-conf"
-    assert ("Client", "p", "127.0.0.1:18009", "brokers", "5", "6") == tuple(argv[-6:])
+    assert ("Client", "producer", "p", "127.0.0.1:18009", "brokers", "5", "6") == tuple(argv[-7:])
     assert {"-Xmx64m", f"-Djdk.net.hosts.file={folder}/hosts", f"-Duser.home={folder}"} <= {*argv}
     assert f"{folder}:/classes:/a.jar" in argv
     assert hosts_of(AROUND) == (folder / "hosts").read_text()
@@ -363,7 +363,7 @@ def test_real_library_that_reaches_nobody_sent_nothing_and_showed_nothing_and_en
             children=Children(ledger=ledger, folder=tmp_path / "clients"),
         )
         found: dict[str, Outcome] = {}
-        with closing(JavaClient().sender(producer(retries=1), around)) as sender:
+        with closing(JavaClient().sender(producer(retries=1, within_ms=60_000), around)) as sender:
             record = Record(place=AT, value="p.0", time_ms=0)
             sender.send([record], Send(parts=(), acks=-1, codec="none"), found.__setitem__)
         assert OpType.FAIL is found["p.0"].type, found
