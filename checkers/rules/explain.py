@@ -8,6 +8,7 @@ from checkers.facts.printed_cuts import cuts_text
 from checkers.facts.view import at, epochs_text, offsets_text
 from checkers.rules.circumstances import Circumstances
 from checkers.rules.lost_record import Loss
+from checkers.rules.quorum_loss import listed
 from harness.model import Kind, ranges_of
 
 
@@ -58,6 +59,8 @@ def _where(loss: Loss) -> str:
         return "it is not in the final log"
     held = loss.log.records.get(loss.record.offset)
     if held is None:
+        if loss.nowhere:
+            return f"none of {listed(loss.nowhere)} has a file of the log any more"
         return f"{loss.log.node}'s final log, which ends at {loss.log.end}, does not hold it"
     return f"{loss.log.node}'s final log holds {held.value!r} there, {epochs_text([held.epoch])}"
 

@@ -18,6 +18,7 @@ from checkers.facts.copies import copies_of
 from checkers.facts.deleted import deleted_before
 from checkers.facts.fates import fates_of
 from checkers.facts.kept import must_hold
+from checkers.facts.nowhere import nowhere
 from checkers.facts.rot import damaged_alone
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
 from checkers.rules.circumstances import circumstances_of
@@ -120,13 +121,16 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
 
     Returns:
         One anomaly for all records of one name that were lost in the same way, by first offset; [] if there is
-        neither the leader's log nor a read, which `unchecked` reports. nodes is the losing leader.
+        neither the leader's log nor a read, which `unchecked` reports. A group of which no member has a file any
+        more has lost all. nodes is the losing leader.
 
     Source:  docs/architecture.md on permitted loss; KIP-101, Scenarios 1 and 2; KIP-966 for its edges.
     """
     logs = final_logs(ops)
     leader = final_leader(ops)
     log = logs.get(leader.node or "") if leader else None
+    if (none := nowhere(ops)) is not None:
+        log = none.log
     reads = [(op, read) for op, read in events_of(ops, Read) if op.type is OpType.OK]
     read, shown = reads[-1] if reads else (None, None)
     missing = [
@@ -143,7 +147,7 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
 
 def anomalies_of(ops: Sequence[Op], losses: Sequence[Loss]) -> list[Anomaly]:
     """Return one anomaly for each group of losses, without those that a log which is not final cannot prove."""
-    if any(op.type is OpType.FAIL for op, _ in events_of(ops, Healed)):
+    if nowhere(ops) is None and any(op.type is OpType.FAIL for op, _ in events_of(ops, Healed)):
         # A log that never caught up is not final: it proves a loss if a leader was seen without the record, if
         # another record stands at its offset, or if it is the leader's, which had the record.
         losses = [

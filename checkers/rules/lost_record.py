@@ -63,6 +63,7 @@ class Loss:
         read: the client's read that lacks it, if only the read does.
         cuts: what nodes printed of cuts below it, if they report no events.
         by_quorum: whether a majority of a group had promised it, so that no election is asked.
+        nowhere: the members, if none of them has a file of the log any more; the log is empty then.
     """
 
     kind: Kind
@@ -79,6 +80,7 @@ class Loss:
     read: Op | None
     cuts: tuple[PrintedCut, ...] = ()
     by_quorum: bool = False
+    nowhere: tuple[str, ...] = ()
 
     @property
     def way(self) -> tuple[object, ...]:

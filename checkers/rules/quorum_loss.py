@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from checkers.facts.nowhere import nowhere
 from checkers.facts.proof import Breach
 from checkers.facts.quorum import Promised, Standing, standing_of
 from checkers.facts.sent import sent_values
@@ -27,6 +28,7 @@ def loss_of_quorum(ops: Sequence[Op], record: Record, log: FinalLog | None, read
         log: the final leader's log, if it is missing there; else None.
         read: the client's read that lacks it, if the log has it.
     """
+    none = nowhere(ops)
     loss = Loss(
         kind=Kind.UNPROMISED,
         record=record,
@@ -35,6 +37,7 @@ def loss_of_quorum(ops: Sequence[Op], record: Record, log: FinalLog | None, read
         log=log,
         read=read if log is None else None,
         by_quorum=True,
+        nowhere=() if none is None else none.members,
     )
     if record.acked is not None and not record.by_all:
         return loss
@@ -77,6 +80,8 @@ def _alike(kept: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 def _holders(ops: Sequence[Op], offset: int, value: str, members: Sequence[str]) -> str:
     """Return who holds the record at the end and who does not, in words."""
+    if nowhere(ops) is not None:
+        return "nobody holds it at the end"
     has: list[str] = []
     lacks: list[str] = []
     unread: list[str] = []

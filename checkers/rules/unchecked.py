@@ -11,6 +11,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.abridged import number_of
+from checkers.facts.nowhere import nowhere
 from checkers.facts.rot import ranges_rotten
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, other_stores, setup_of
 from checkers.rules.corrupt import unexplained
@@ -35,7 +36,7 @@ KINDS: Final = (
     Definition(
         kind=Kind.UNREADABLE,
         formula="replica n without a snapshot, or with a failed one, or with problems, or with fewer batches than "
-        "its snapshot says",
+        "its snapshot says; where a quorum commits, not if all members were looked at and none has a file of it",
         words="A replica's log, or part of it, could not be read at the end.",
         evidence="setup; log: snapshot, batch",
         unchecked="It is the finding itself.",
@@ -87,6 +88,8 @@ def _logs(ops: Sequence[Op]) -> Iterator[_Lack]:
     logs = final_logs(ops)
     lasts = {op.process: op for op in ops if op.source is Source.LOG and op.f == _SNAPSHOT}
     setup = setup_of(ops)
+    if nowhere(ops) is not None:
+        return  # `lost` says what became of it
     for node in sorted({*(setup.replicas if setup else ()), *lasts}):
         last = lasts.get(node)
         if last is None:

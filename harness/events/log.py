@@ -35,6 +35,9 @@ class SnapshotFailed(OfPartition):
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.FAIL,)
 
     problems: tuple[str, ...]
+    absent: bool = field(
+        default=False, metadata=key("true if the node's files were looked at, and none is of the log")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

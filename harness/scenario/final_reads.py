@@ -74,13 +74,13 @@ class FinalReads:
         """Read one replica's log files; record that there are none, unless the node may lack them."""
         topic, number = partition.place
         try:
-            log, problem = partition.log(name), "no log directory"
+            log, problem, absent = partition.log(name), "no log directory", True
         except (FencepostError, OSError) as error:
-            log, problem, may_lack = None, str(error), False
+            log, problem, absent, may_lack = None, str(error), False, False
         if log is None and may_lack:
             return
         if log is None:
-            failed = SnapshotFailed(topic=topic, partition=number, problems=(problem,))
+            failed = SnapshotFailed(topic=topic, partition=number, problems=(problem,), absent=absent)
             self.cluster.record(name, OpType.FAIL, failed)
             return
         second: tuple[str, Sequence[BatchSeen]] = "", ()
