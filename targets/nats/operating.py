@@ -142,12 +142,16 @@ class NatsOperator(Operator):
             self._settled(topic, partition, wanted)
         return f"{name} is removed from the group of {stream}, and {spare} takes its place"
 
-    def shrink(self, topic: str, partition: int) -> str:
+    def shrink(self, topic: str, partition: int, name: str) -> str:
         """
         Have a stream scaled to one replica, that of its leader; return once the metadata show it.
 
+        Args:
+            name: a follower, which is to have no replica then.
+
         Raises:
-            PreconditionError: it is not granted, or not seen in time.
+            PreconditionError: it is not granted, or not seen in time; or the node led by then, and has it alone.
+                It has strayed then, and is moved back with the next heal.
         """
         stream = stream_of(topic, partition)
         where = f"scale {stream} to one replica"
@@ -161,6 +165,8 @@ class NatsOperator(Operator):
 
             if not until(is_alone, _LEADER_S_MAX):
                 raise PreconditionError(f"{where}: it is on {', '.join(there)}; expected it on one server")
+            if there == [name]:
+                raise PreconditionError(f"{where}: {name} leads by now, and has it; expected another server to")
             self._settled(topic, partition, there)
         return f"{stream} is on {there[0]} alone"
 

@@ -20,7 +20,7 @@ def inject(cluster: Cluster, name: str) -> str:
     """Ask the meta group's leader; the probe is that the node is not among the replicas that are wanted."""
     if reason := why_not(cluster, name):
         raise PreconditionError(f"scale-down {name}: {reason}")
-    return operator_of(cluster).shrink(*cluster.named.place)
+    return operator_of(cluster).shrink(*cluster.named.place, name)
 
 
 def why_not(cluster: Cluster, name: str) -> str:

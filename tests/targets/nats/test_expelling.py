@@ -74,7 +74,7 @@ def test_nobody_is_removed_for_whom_nobody_comes_or_who_is_none(nodes: str, name
 def test_stream_is_scaled_to_one_replica_and_is_wanted_where_that_is_seen() -> None:
     config = {"name": "log-0", "num_replicas": 3, "placement": {"tags": ["on-A-B-C"]}}
     with Room(Cluster(configs={"log-0": config}, leaders={("log", 0): "B"}, members=("B",))) as room:
-        assert "log-0 is on B alone" == room.operator.shrink("log", 0)
+        assert "log-0 is on B alone" == room.operator.shrink("log", 0, "A")
         assert ("B",) == room.operator.wanted("log", 0)
     # Its placement stays: a move and a scale in one request are refused.
     assert [{**config, "num_replicas": 1}] == room.cluster.of(UPDATE)
@@ -84,8 +84,18 @@ def test_stream_that_is_not_seen_on_one_server_in_time_says_where_it_is(monkeypa
     monkeypatch.setattr(operating, "_LEADER_S_MAX", 0.0)
     with Room(Cluster(configs={"log-0": {}}, leaders={("log", 0): "B"})) as room:
         with pytest.raises(PreconditionError, match="it is on A, B, C; expected it on one server"):
-            room.operator.shrink("log", 0)
+            room.operator.shrink("log", 0, "A")
         assert not room.operator.strayed("log", 0)
         room.cluster.members = ("B",)
         vars(room.operator)["_moved"]["log", 0] = ("A", "B", "C")
         assert room.operator.strayed("log", 0)
+
+
+def test_stream_that_is_on_the_one_that_was_to_lose_it_is_where_it_was_not_asked_to_be() -> None:
+    # It was a follower when the request was made, and led when that was granted.
+    with Room(Cluster(configs={"log-0": {}}, leaders={("log", 0): "B"}, members=("B",))) as room:
+        vars(room.operator)["_moved"]["log", 0] = ("A", "B", "C")
+        with pytest.raises(PreconditionError, match="log-0 to one replica: B leads by now"):
+            room.operator.shrink("log", 0, "B")
+        assert room.operator.strayed("log", 0)
+        assert ("A", "B", "C") == room.operator.wanted("log", 0)
