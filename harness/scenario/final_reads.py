@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from harness.cluster.cluster import Cluster
+from harness.cluster.known_epochs import KnownEpochs
 from harness.cluster.partition import Partition
 from harness.events import SnapshotFailed, Step
 from harness.logs.replica import BatchSeen, snapshot_events
@@ -26,12 +27,14 @@ class FinalReads:
 
     Attributes:
         unhealed: whether a fault is still in force: then a client's read proves nothing about the cluster.
+        epochs: what was known of records' epochs before.
         recorded: records a step and does it.
     """
 
     cluster: Cluster
     client: Client
     unhealed: bool
+    epochs: KnownEpochs
     recorded: Callable[[Step, Callable[[], None]], None]
 
     def read(self) -> None:
@@ -86,5 +89,5 @@ class FinalReads:
         second: tuple[str, Sequence[BatchSeen]] = "", ()
         with suppress(FencepostError, OSError):  # then there is nothing to compare the log with
             second = partition.second_store(name)
-        for event in snapshot_events(log, second):
+        for event in snapshot_events(self.epochs.filled(log), second):
             self.cluster.record(name, OpType.OK, event)

@@ -22,6 +22,7 @@ from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.cluster.in_force import FaultInForce
+from harness.cluster.known_epochs import KnownEpochs
 from harness.cluster.partition import Partition
 from harness.effect import Effect
 from harness.events import Done, Event, Exited, Healed
@@ -66,6 +67,7 @@ class Play:
     links: LinkSteps = field(init=False)
     fault_steps: FaultSteps = field(init=False)
     conditions: Conditions = field(init=False)
+    epochs: KnownEpochs = field(init=False)
     _recent: RecentEvents = field(init=False, default_factory=RecentEvents)
     _over: bool = field(init=False, default=False)
     # Why the cluster did not become whole in a settle, which ends the schedule; "" if it always did.
@@ -88,6 +90,7 @@ class Play:
             missed=self.missed,
             note_exit=self._note_exit,
         )
+        self.epochs = KnownEpochs(cluster=self.cluster)
         self.conditions = Conditions(
             self.cluster,
             self.scenario.replicas,
@@ -115,6 +118,7 @@ class Play:
                 if self._stopped():
                     break
                 self._step(step)
+                self.epochs.look()
             if self.links.rules and not self._stopped():
                 line = self.scenario.steps[-1].line
                 self._recorded(
@@ -131,7 +135,13 @@ class Play:
         self.produces.end()
         self._end_workload()
         unhealed = bool(self.fault_steps.unhealed())
-        FinalReads(cluster=self.cluster, client=self.client, unhealed=unhealed, recorded=self._recorded).read()
+        FinalReads(
+            cluster=self.cluster,
+            client=self.client,
+            unhealed=unhealed,
+            epochs=self.epochs,
+            recorded=self._recorded,
+        ).read()
         self._say(OpType.INFO, Done())
 
     def _stopped(self) -> bool:
