@@ -29,7 +29,7 @@ from harness.workload.plan import Place
 # A look takes a second for some ten thousand records: the run is to have ten times as long without one.
 _EVERY_S: Final = 5.0
 _SHARE: Final = 10
-# Of all partitions together; some 60 MB.
+# Of all partitions together; some 80 MB.
 RECORDS_MAX: Final = 300_000
 
 
