@@ -221,11 +221,16 @@ class Partition:
         return self.claims_leadership(name, truth.epoch)
 
     def settled(self, name: str) -> bool:
-        """Return True if a replica's log ends where the leader's does, or the replica is stuck or has exited."""
-        leader = self.leader()
-        if leader is None:
+        """
+        Return True if a replica's log ends where the leader's does, or the replica is stuck or has exited.
+
+        The log of who has yet to hear of the partition may be that of another one, which ends there by chance.
+        """
+        truth = self.truth()
+        if truth is None or truth.leader is None:
             return False
-        return self.log_end(name) == self.log_end(leader) or self.is_stuck(name) or name in self.exited
+        ends = name not in truth.unheard and self.log_end(name) == self.log_end(truth.leader)
+        return ends or self.is_stuck(name) or name in self.exited
 
     def whole(self, without: Collection[str] = ()) -> bool:
         """Return True if there is a leader, and every replica except `without` is settled."""
@@ -270,6 +275,8 @@ class Partition:
             return f"{leader} to lead; it waits for an epoch newer than {truth.epoch if truth else -1}"
         if not self.leads(leader):
             return f"{leader} to lead in the epoch that it was elected for, {truth}"
+        if unheard := sorted(truth.unheard.intersection(self.replicas)) if truth else []:
+            return f"{', '.join(unheard)} to hear of the partition, whose leader is {leader}"
         ends = {name: self.log_end(name) for name in self.replicas}
         if not all(map(self.settled, self.replicas)) or not (outside := self.outside()):
             return f"all replicas caught up with leader {leader}; log ends {ends}, ISR {self.isr_text()}"

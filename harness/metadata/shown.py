@@ -216,7 +216,8 @@ def _wrong(look: Look, ids: Mapping[str, int], names: set[str | None]) -> Iterat
     """Yield each part of a look that is of no node of the run, or has no whole number in its place."""
     for (topic, partition), state in look.states.items():
         numbers = not _low(state.epoch, -1) and not _low(state.version, UNNUMBERED)
-        if not numbers or not isinstance(state.in_sync, tuple) or not {state.leader, *state.in_sync} <= names:
+        named = isinstance(state.in_sync, tuple) and {state.leader, *state.in_sync} <= names
+        if not numbers or not named or not {*state.unheard} <= {*ids}:
             yield f"state of {topic}-{partition}: {text_of(state)}"
     for name, incarnation in look.members.items():
         if name not in ids or _low(incarnation, 1):

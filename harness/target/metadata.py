@@ -54,12 +54,15 @@ class PartitionTruth:
         epoch: the leader's epoch, or term.
         in_sync: the nodes that must have a record before it is committed; of a quorum, its members.
         version: rises with every change of the state; UNNUMBERED if the system has no such number.
+        unheard: the nodes that may not know the partition yet: what they said last was of one of its name that is
+            gone, and so may be what is in their files.
     """
 
     leader: str | None
     epoch: int
     in_sync: tuple[str | None, ...]
     version: int = UNNUMBERED
+    unheard: frozenset[str] = field(default=frozenset(), compare=False)
 
     def event(self, topic: str, partition: int) -> MetadataState:
         """Return the state as the history records it."""

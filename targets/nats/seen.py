@@ -54,6 +54,8 @@ class Seen:
         self._nodes = {peer_of(name): name for name in names}
         # By stream; that of the meta group by META.
         self._eras: dict[str, _Era] = {}
+        # By stream, then by peer: the groups that it named last. Who is down, or starts, names none.
+        self._named: dict[str, dict[str, set[str]]] = {}
         self.snapshots: Mapping[Place, Mapping[str, int]] = {}
 
     def look(self, told: Mapping[str, Told]) -> Look:
@@ -88,6 +90,9 @@ class Seen:
     # --- which group is a stream's -----------------------------------------------------------------------------
     def _current(self, stream: str, said: Words) -> Words:
         """Return what is said of the stream's group of now; begin an era if it is another one."""
+        self._named.setdefault(stream, {}).update(
+            {peer: {group.name for other, group in said if other == peer} for peer, _ in said}
+        )
         alone = [(peer, group) for peer, group in said if group.is_alone]
         if any(group.state == LEADER for _, group in said if not group.is_alone):
             alone = []  # it has company, and has yet to hear of it
@@ -154,7 +159,14 @@ class Seen:
             leader=self._nodes.get(era.leader) if era.known and term == era.known else None,
             epoch=era.before + era.known,
             in_sync=tuple(map(self._nodes.get, witness.members)),
+            unheard=self._unheard(stream, era.group),
         )
+
+    def _unheard(self, stream: str, group: str) -> frozenset[str]:
+        """Return who named other groups of the stream when it named one last, and not this one."""
+        named = self._named.get(stream, {}).items()
+        nodes = {self._nodes.get(peer) for peer, names in named if group not in names}
+        return frozenset(node for node in nodes if node is not None)
 
     # --- what they say -----------------------------------------------------------------------------------------
     def _said(self, words: Words) -> Mapping[str, str]:

@@ -28,7 +28,9 @@ WORDS: Final[Mapping[str, Means | Lacks]] = {
     "format": Lacks("a release has one format"),
     "one-batch": Means("each message is stored alone"),
     "sound": Means("each message's checksum is right"),
-    "settled": Means("its log ends where the leader's does, or its process has ended"),
+    "settled": Means(
+        "it says that it has the stream's group and its log ends where the leader's does, or it has ended"
+    ),
     "truncated": Lacks("a stream's store is never cut; what cuts the Raft log names no stream"),
     "fenced": Lacks("no line of its log says so"),
     "stuck": Lacks("no line of its log says so for certain"),

@@ -192,6 +192,10 @@ NONSENSE = {
         Look(states={PLACE: replace(LED, leader="Z")}),
         r"state of log-0: .*leader='Z'.*; expected nodes of A, B, C or None",
     ),
+    "a stranger that has not heard": (
+        Look(states={PLACE: replace(LED, unheard=frozenset("Z"))}),
+        r"state of log-0: .*unheard=frozenset\(\{'Z'\}\).*; expected nodes of A, B, C or None",
+    ),
     "an epoch that is no number": (
         Look(states={PLACE: replace(LED, epoch="1")}),  # type: ignore[arg-type]
         r"state of log-0: .*epoch='1'.* and whole numbers",

@@ -246,6 +246,14 @@ def test_cluster_is_whole_when_its_leader_leads_and_all_have_caught_up(room: Roo
     assert room.conditions.whole()
 
 
+def test_log_of_a_partition_that_is_gone_is_not_caught_up_where_it_ends_like_the_leader_s(room: Room) -> None:
+    room.truth(unheard=frozenset("A"))
+    assert not room.holds("settled A") and not room.conditions.whole()
+    assert "A to hear of the partition, whose leader is B" in room.conditions.lacking()
+    room.truth(unheard=frozenset("C"))
+    assert room.holds("settled A") and room.conditions.whole()
+
+
 def test_what_nodes_say_of_their_part_is_told_with_the_partition(room: Room) -> None:
     assert () == room.conditions.said()
     room.cluster.said = {"B": "leads, and waits for A", "A": "waits for votes"}

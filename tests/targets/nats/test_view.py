@@ -158,6 +158,36 @@ def test_every_stream_has_a_state_of_its_own() -> None:
     assert {("log", 0): truth(None, 2), ("log", 1): truth("B", 8)} == look.states
 
 
+def made_again(words: Words, before: Words | None = None) -> dict[str, Told]:
+    """Return what is said of the stream's second group, and what others say of its first."""
+    known = {name: replace(each, streams={OTHER: "log-0"}) for name, each in told(words, OTHER).items()}
+    return both(told(before or {}), known)
+
+
+def test_who_named_an_earlier_group_last_has_not_heard_of_the_stream_that_was_made_again() -> None:
+    seen = Seen(NAMES)
+    assert frozenset() == seen.look(told(leads("A", 2, "B", "C"))).states[AT].unheard
+    steps: list[tuple[dict[str, Told], str]] = [
+        (made_again(leads("A", 1, "B")), "C"),  # C is down
+        (
+            made_again(leads("A", 1, "B"), {"C": (FOLLOWER, 2, "")}),
+            "C",
+        ),  # it is back, and knows the first one alone
+        (both(made_again(leads("A", 1, "B")), {"C": Told()}), "C"),  # it has thrown that away
+        (made_again(leads("A", 1, "B", "C")), ""),
+        (made_again(leads("A", 1)), ""),
+    ]
+    for words, unheard in steps:
+        assert frozenset(unheard) == seen.look(words).states[AT].unheard
+
+
+def test_server_that_still_has_an_earlier_group_beside_the_new_one_has_heard_of_it() -> None:
+    seen = Seen(NAMES)
+    seen.look(told(leads("A", 2, "B", "C")))
+    look = seen.look(made_again(leads("A", 3, "B", "C"), {"C": (FOLLOWER, 2, "")}))
+    assert frozenset() == look.states[AT].unheard
+
+
 def test_meta_group_s_leader_holds_the_office_until_there_is_none() -> None:
     seen = Seen(NAMES)
     look = seen.look(told(leads("B", 4, "A", "C"), META))
