@@ -199,7 +199,8 @@ class NatsOperator(Operator):
         """Have the leader of the meta group step down; return when another look shows it."""
         before, office = self._metadata.controller(), self._metadata.office()
         self._ask(_META_STEPDOWN, {}, "depose the meta leader", user=SYSTEM)
-        until(lambda: self._metadata.office() != office, _PATIENCE_S)
+        # It may step down for a server that has just died: the others then wait for as long as an election.
+        until(lambda: self._metadata.office() != office, _LEADER_S_MAX)
         return f"{before or 'the meta leader'} stepped down"
 
     def _lead(self, topic: str, partition: int, name: str) -> None:

@@ -175,6 +175,18 @@ def test_node_that_does_not_come_to_lead_the_meta_group_says_who_does(monkeypatc
     assert "appoint B: the meta leader is C" == str(raised.value)
 
 
+def test_deposed_meta_leader_that_stepped_down_for_a_dead_server_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The others know of no other leader until they hold an election, which takes up to 9 s."""
+    waited: list[float] = []
+    monkeypatch.setattr(operating, "until", lambda _, within_s: waited.append(within_s))
+    with Room(Cluster()) as room:
+        room.operator.depose()
+    (within_s,) = waited
+    assert within_s > 9
+
+
 def test_deposed_meta_leader_steps_down_for_anybody() -> None:
     with Room(Cluster()) as room:
         assert "A stepped down" == room.operator.depose()
