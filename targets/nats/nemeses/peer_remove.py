@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from harness.cluster.cluster import Cluster
 from nemesis import move_away
-from targets.nats.nemeses.seen import operator_of
+from targets.nats.nemeses.of_nats import operator_of
 
 
 def inject(cluster: Cluster, name: str) -> str:

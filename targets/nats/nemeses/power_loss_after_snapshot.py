@@ -15,7 +15,7 @@ from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
 from nemesis import power_loss
-from targets.nats.nemeses.seen import snapshot_of
+from targets.nats.nemeses.of_nats import snapshot_of
 
 SNAPSHOT_S_MAX: Final = 5.0
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
 from nemesis import move_away
-from targets.nats.nemeses.seen import operator_of
+from targets.nats.nemeses.of_nats import operator_of
 
 
 def inject(cluster: Cluster, name: str) -> str:

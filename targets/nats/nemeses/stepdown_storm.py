@@ -15,7 +15,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 from harness.model import PreconditionError
-from targets.nats.nemeses.seen import operator_of
+from targets.nats.nemeses.of_nats import operator_of
 
 STEPDOWNS: Final = 10
 # How many of them must have raised the term, so that it was a storm: the same one may be asked twice.
