@@ -14,7 +14,7 @@ from harness.cluster.cluster import Cluster
 from harness.effect import Effect
 from harness.model import PreconditionError
 from nemesis import faults_of
-from targets.nats.nemeses import FAULTS, peer_remove, power_loss_after_snapshot, seen, stepdown_storm
+from targets.nats.nemeses import FAULTS, of_nats, peer_remove, power_loss_after_snapshot, stepdown_storm
 from targets.nats.operating import NatsOperator
 from targets.nats.target import TARGET
 from targets.nats.view import NatsView
@@ -164,7 +164,7 @@ def test_faults_are_those_of_nats_alone() -> None:
     assert {*FAULTS} <= {*faults_of(TARGET)}
     assert all(name == fault.name for name, fault in FAULTS.items())
     other: Cluster = SimpleNamespace(operator=object(), metadata=object(), target=TARGET)  # type: ignore[assignment]
-    for look in (seen.operator_of, lambda cluster: seen.snapshot_of(cluster, "A")):
+    for look in (of_nats.operator_of, lambda cluster: of_nats.snapshot_of(cluster, "A")):
         with pytest.raises(PreconditionError, match="expected a cluster of NATS"):
             look(other)
 
