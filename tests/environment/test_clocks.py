@@ -16,16 +16,18 @@ from harness.environment.clocks import NodesClocks, asked
 from harness.model import PreconditionError
 from harness.scenario.file import Step
 from harness.scenario.steps import Inject
+from harness.target.target import Target
 from targets.broker_target.target import TARGET
+from targets.nats.target import TARGET as NATS
 from tests.specs import cluster_spec
 
 IDS = {"A": 1, "B": 2, "C": 3}
 
 
-def clocks_of(*acts: Inject, nemeses: Sequence[str] = ()) -> NodesClocks:
+def clocks_of(*acts: Inject, nemeses: Sequence[str] = (), target: Target = TARGET) -> NodesClocks:
     spec = cluster_spec(TARGET, "kip380", IDS, ["A", "B"])
     steps = tuple(Step(line=line, act=act) for line, act in enumerate(acts, start=1))
-    return NodesClocks(replace(spec, scenario=replace(spec.scenario, steps=steps), nemeses=tuple(nemeses)), TARGET)
+    return NodesClocks(replace(spec, scenario=replace(spec.scenario, steps=steps), nemeses=tuple(nemeses)), target)
 
 
 def at_start(clocks: NodesClocks) -> list[Which | None]:
@@ -36,6 +38,12 @@ def test_run_without_a_clock_fault_has_the_machines_clocks() -> None:
     clocks = clocks_of(Inject("kill", ("A",)))
     assert [None, None, None] == at_start(clocks)
     assert "A was started with no clocks to set; expected wall" == clocks.unfit("A", Ability.WALL_CLOCK)
+
+
+def test_nodes_that_print_no_clocks_have_the_machines_although_a_pause_may_be_drawn_with_a_wake() -> None:
+    """Clocks of its own hang a process of Python: docs/clocks.md, traps of version 0.9.10."""
+    clocks = clocks_of(Inject("pause", ("C",)), Inject("wake", ("C",)), nemeses=["pause"], target=NATS)
+    assert [None, None, None] == at_start(clocks)
 
 
 @pytest.mark.parametrize(
