@@ -9,7 +9,7 @@ from checkers.facts.anew import appended_anew
 from checkers.facts.fact import fact
 from checkers.facts.places import places_of
 from checkers.facts.sent import sent_values
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, setup_of
+from checkers.facts.view import at, leaders_log, setup_of
 from harness.events import Poll, Read
 from harness.model import Op, OpType, events_of
 
@@ -113,13 +113,6 @@ def shown_by_reads(ops: Sequence[Op]) -> Mapping[Shown, Op]:
         for record in (read.records or ()) if op.type is OpType.OK else ():
             found.setdefault(record, op)
     return found
-
-
-@fact
-def leaders_log(ops: Sequence[Op]) -> FinalLog | None:
-    """Return the final log of the last leader, None if it is not known."""
-    leader = final_leader(ops)
-    return final_logs(ops).get(leader.node or "") if leader else None
 
 
 @fact

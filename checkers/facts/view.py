@@ -345,6 +345,13 @@ def final_leader(ops: Sequence[Op]) -> Leadership | None:
     return Leadership(node=newest[0].process, epoch=newest[1].epoch, index=newest[0].index)
 
 
+@fact
+def leaders_log(ops: Sequence[Op]) -> FinalLog | None:
+    """Return the final leader's log; None if nobody leads, or that log was not read."""
+    leader = final_leader(ops)
+    return final_logs(ops).get(leader.node or "") if leader else None
+
+
 def unchecked(place: tuple[str, int], sentence: str, checker: str, proof: tuple[int, ...] = ()) -> Anomaly:
     """Return what is found where something could not be judged: nothing is proven, and nothing is valid."""
     topic, partition = place

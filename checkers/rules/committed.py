@@ -25,7 +25,7 @@ from checkers.facts.known_gaps import fetched_since_return
 from checkers.facts.moments import anomaly, margin_ns
 from checkers.facts.quorum import is_quorum
 from checkers.facts.replica_log import Change, Piece, Replay, ReplicaLog
-from checkers.facts.view import at, final_leader, final_logs, offsets_text
+from checkers.facts.view import at, final_leader, leaders_log, offsets_text
 from checkers.facts.window import is_forked, may_lack
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of
@@ -227,8 +227,7 @@ def _not_replicated(ops: Sequence[Op], found: Iterable[_Missing]) -> Iterator[An
 # --- losses --------------------------------------------------------------------------------------------------
 def _lost(ops: Sequence[Op], commits: Sequence[Commit]) -> list[Anomaly]:
     """Return the losses of committed records that no client was told of; `lost` judges the others."""
-    leader = final_leader(ops)
-    log = final_logs(ops).get(leader.node or "") if leader else None
+    leader, log = final_leader(ops), leaders_log(ops)
     if leader is None or log is None or leader.node is None:
         return []
     final = ReplicaLog()

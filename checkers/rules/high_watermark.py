@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, is_polled, margin_ns, moments, once, states
 from checkers.facts.reach import fences_fetches, reach
-from checkers.facts.view import at, final_leader, final_logs, setup_of, traits
+from checkers.facts.view import at, leaders_log, setup_of, traits
 from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
     Corrupt,
@@ -191,8 +191,7 @@ def _reads(ops: Sequence[Op]) -> Iterator[Anomaly]:
         elif not calm or top is None or each.high > top.high:
             top = each
     yield from _against_replicas(ops, told)
-    leader, last = final_leader(ops), told[-1]
-    log = final_logs(ops).get(leader.node or "") if leader else None
+    log, last = leaders_log(ops), told[-1]
     if log is None or log.index < last.done.index or log.end >= last.high:
         return
     calm = last.invoked.index >= healed or not is_polled(ops)

@@ -20,7 +20,7 @@ from checkers.facts.fates import fates_of
 from checkers.facts.kept import must_hold
 from checkers.facts.nowhere import nowhere
 from checkers.facts.rot import damaged_alone
-from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
+from checkers.facts.view import FinalLog, key_of, leaders_log
 from checkers.rules.circumstances import circumstances_of
 from checkers.rules.explain import loss_sentence
 from checkers.rules.loss import acked_record, alike, judge_loss
@@ -126,11 +126,8 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  docs/architecture.md on permitted loss; KIP-101, Scenarios 1 and 2; KIP-966 for its edges.
     """
-    logs = final_logs(ops)
-    leader = final_leader(ops)
-    log = logs.get(leader.node or "") if leader else None
-    if (none := nowhere(ops)) is not None:
-        log = none.log
+    none = nowhere(ops)
+    log = leaders_log(ops) if none is None else none.log
     reads = [(op, read) for op, read in events_of(ops, Read) if op.type is OpType.OK]
     read, shown = reads[-1] if reads else (None, None)
     missing = [

@@ -11,8 +11,8 @@ from checkers.definition import Definition
 from checkers.facts.compacted import may_be_gap
 from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly
-from checkers.facts.polls import Polled, first_polls, leaders_log
-from checkers.facts.view import at, offsets_text
+from checkers.facts.polls import Polled, first_polls
+from checkers.facts.view import at, leaders_log, offsets_text
 from harness.events import Poll
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
 

@@ -9,7 +9,7 @@ from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records
 from checkers.facts.polls import Polled, Shown, gone
 from checkers.facts.reigns import by_reign
-from checkers.facts.view import at, final_leader, final_logs, key_of, setup_of
+from checkers.facts.view import at, key_of, leaders_log, setup_of
 from harness.model import Anomaly, Kind, Op
 
 # The index of a record's ok -> the record, and one above it that came before it.
@@ -46,8 +46,7 @@ def producer_order(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  Apache Kafka's documentation, guarantees.
     """
-    leader = final_leader(ops)
-    log = final_logs(ops).get(leader.node or "") if leader else None
+    log = leaders_log(ops)
     sent = [acked for acked in acked_records(ops) if acked.invoked < acked.index]
     kept = [
         acked

@@ -24,14 +24,14 @@ from checkers.facts.isr import isr_states
 from checkers.facts.known_gaps import undone_cut
 from checkers.facts.moments import is_polled, margin_ns
 from checkers.facts.outages import Outage
-from checkers.facts.polls import Polled, Shown, gone, leaders_log, shown_by_reads, twice_polled
+from checkers.facts.polls import Polled, Shown, gone, shown_by_reads, twice_polled
 from checkers.facts.proof import Excuse
 from checkers.facts.quorum import is_quorum
 from checkers.facts.reigns import first_risk_ns, until
 from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.sent import sent_values
 from checkers.facts.uncommitted import dirty_records
-from checkers.facts.view import at
+from checkers.facts.view import at, leaders_log
 from checkers.rules.loss import acked_record, committed_record, judge_loss
 from checkers.rules.lost_record import Loss, Record
 from harness.events import Produce

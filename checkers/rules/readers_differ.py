@@ -10,10 +10,10 @@ from checkers.definition import Definition
 from checkers.facts.compacted import may_be_removed
 from checkers.facts.deleted import deleted_before
 from checkers.facts.moments import anomaly
-from checkers.facts.polls import Shown, first_polls, leaders_log, shown_by_reads, twice_polled, values_at
+from checkers.facts.polls import Shown, first_polls, shown_by_reads, twice_polled, values_at
 from checkers.facts.sent import sent_values
 from checkers.facts.uncommitted import dirty_records
-from checkers.facts.view import at, offsets_text
+from checkers.facts.view import at, leaders_log, offsets_text
 from checkers.rules.read_loss import read_losses
 from harness.model import VERDICT_OF, Anomaly, Kind, Op, Verdict, ranges_of
 

@@ -14,7 +14,7 @@ from checkers.definition import Definition
 from checkers.facts.acked import acked_records
 from checkers.facts.compacted import may_be_gap
 from checkers.facts.moments import is_polled
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, offsets_text, traits
+from checkers.facts.view import FinalLog, at, final_logs, key_of, leaders_log, offsets_text, traits
 from harness.events import MetadataState, Read
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
 
@@ -51,9 +51,7 @@ def reads(ops: Sequence[Op]) -> list[Anomaly]:
     """
     found: list[Anomaly] = []
     topic, partition = key_of(ops)
-    leader = final_leader(ops)
-    logs = final_logs(ops)
-    log = logs.get(leader.node or "") if leader else None
+    logs, log = final_logs(ops), leaders_log(ops)
     shown = [(op, read) for op, read in events_of(ops, Read) if op.type is OpType.OK]
     begun = {op.process: op.index for op, _ in events_of(ops, Read) if op.type is OpType.INVOKE}
     for op, read in shown:

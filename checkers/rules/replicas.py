@@ -17,7 +17,7 @@ from checkers.facts.copies import copies_of
 from checkers.facts.moments import anomaly, never_stood, states_of_epoch
 from checkers.facts.outages import outages
 from checkers.facts.replica_log import Replay
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, noun, offsets_text
+from checkers.facts.view import FinalLog, at, final_logs, key_of, leaders_log, noun, offsets_text
 from checkers.rules.exited import gone
 from harness.events import WITH_EPOCHS, Append, Healed, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
@@ -64,9 +64,7 @@ def replicas(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _longer(ops: Sequence[Op]) -> Iterator[Anomaly]:
     healed = [op for op, _ in events_of(ops, Healed)]
-    leader = final_leader(ops)
-    logs = final_logs(ops)
-    leading = logs.get(leader.node or "") if leader else None
+    logs, leading = final_logs(ops), leaders_log(ops)
     if leading is None or not healed or any(op.type is not OpType.OK for op in healed):
         return
     topic, partition = key_of(ops)

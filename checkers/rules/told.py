@@ -7,9 +7,9 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, is_polled, once
-from checkers.facts.polls import Polled, leaders_log, polls
+from checkers.facts.polls import Polled, polls
 from checkers.facts.reigns import by_reign, changes_of, led_with, report_high_watermarks
-from checkers.facts.view import at
+from checkers.facts.view import at, leaders_log
 from harness.model import Anomaly, Kind, Op
 
 KINDS: Final = (

@@ -13,7 +13,7 @@ from checkers.definition import Definition
 from checkers.facts.abridged import number_of
 from checkers.facts.nowhere import nowhere
 from checkers.facts.rot import ranges_rotten
-from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, other_stores, setup_of
+from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, leaders_log, other_stores, setup_of
 from checkers.rules.corrupt import unexplained
 from checkers.rules.exited import exits
 from harness.events import (
@@ -85,11 +85,11 @@ _Lack = tuple[Kind, tuple[str, ...], str, tuple[int, ...]]
 
 
 def _logs(ops: Sequence[Op]) -> Iterator[_Lack]:
+    if nowhere(ops) is not None:
+        return  # `lost` says what became of it
     logs = final_logs(ops)
     lasts = {op.process: op for op in ops if op.source is Source.LOG and op.f == _SNAPSHOT}
     setup = setup_of(ops)
-    if nowhere(ops) is not None:
-        return  # `lost` says what became of it
     for node in sorted({*(setup.replicas if setup else ()), *lasts}):
         last = lasts.get(node)
         if last is None:
@@ -169,8 +169,7 @@ def _read_all_it_may(ops: Sequence[Op]) -> bool:
     damaged on the leader's disk.
     """
     failed = [read for op, read in events_of(ops, Read) if op.type is OpType.FAIL]
-    leader = final_leader(ops)
-    log = final_logs(ops).get(leader.node or "") if leader else None
+    log = leaders_log(ops)
     if not failed or log is None:
         return False
     # A position is not known of a read that failed at once.
