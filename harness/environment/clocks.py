@@ -33,16 +33,14 @@ class NodesClocks:
     Which clocks the processes of a run's nodes have.
 
     If the run has faults of both kinds, a node gets the kind of the first fault that a step of the scenario names
-    for it; otherwise the nodes have either kind in turns, and a node has the other at its next start. No fault of
-    clocks hits nodes that print none, though a random schedule may name one: these have the machine's.
+    for it; otherwise the nodes have either kind in turns, and a node has the other at its next start.
     """
 
     def __init__(self, spec: RunSpec, target: Target) -> None:
         """Nothing has started yet."""
         faults = faults_of(target)
         steps = [step.act for step in spec.scenario.steps if isinstance(step.act, Inject)]
-        needs = () if target.clocks is None else needs_of(spec, target)
-        self._wanted = sorted(_WHICH[each] for each in needs if each in _WHICH)
+        self._wanted = sorted(_WHICH[each] for each in needs_of(spec, target) if each in _WHICH)
         self._named = {
             name: which for act in reversed(steps) if (which := _of(faults, act.fault)) for name in act.nodes
         }

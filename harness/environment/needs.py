@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.ability import Ability
+from harness.environment.of_target import why_lacking
 from harness.environment.services import Own
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
@@ -17,10 +18,14 @@ from nemesis import faults_of
 
 
 def needs_of(spec: RunSpec, target: Target) -> frozenset[Ability]:
-    """Return what the faults of a run's schedule need, and those that it was drawn from."""
+    """
+    Return what the faults of a run's schedule need, and those that it was drawn from.
+
+    A random schedule may name a fault that hits no node of its target, such as `wake`: that needs nothing.
+    """
     faults = faults_of(target)
     named = (faults[name].needs for name in (*spec.faults, *spec.scenario.faults) if name in faults)
-    return frozenset(need for needs in named for need in needs)
+    return frozenset(need for needs in named for need in needs if not why_lacking(target, need))
 
 
 def own_services(spec: RunSpec, target: Target) -> Own:
