@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Final
 
 from harness import limits
@@ -41,14 +40,13 @@ class KnownEpochs:
     clock: Callable[[], float] = time.monotonic
     # Offset and digest -> the epoch; NO_EPOCH if stores had two.
     _known: dict[Place, dict[tuple[int, str], int]] = field(default_factory=dict)
-    _count: int = 0
     _next_s: float = 0.0
-    _turns: count[int] = field(default_factory=count)
+    _turn: int = 0
 
     @property
     def is_full(self) -> bool:
         """Whether more was found than is kept."""
-        return self._count >= RECORDS_MAX
+        return sum(map(len, self._known.values())) >= RECORDS_MAX
 
     def look(self) -> None:
         """
@@ -62,28 +60,24 @@ class KnownEpochs:
         began = self.clock()
         if began < self._next_s:
             return
-        turn = next(self._turns)
+        hit = {found.node for found in cluster.in_force}
         for partition in cluster.partitions:
-            self._read(partition, turn)
+            if sound := [name for name in partition.replicas if name not in hit]:
+                self._read(partition, sound[self._turn % len(sound)])
+        self._turn += 1
         ended = self.clock()
         self._next_s = ended + max(_EVERY_S, _SHARE * (ended - began))
 
-    def _read(self, partition: Partition, turn: int) -> None:
-        hit = {found.node for found in self.cluster.in_force}
-        sound = [name for name in partition.replicas if name not in hit]
-        if not sound:
-            return
+    def _read(self, partition: Partition, name: str) -> None:
         try:
-            _, batches = partition.second_store(sound[turn % len(sound)])
+            _, batches = partition.second_store(name)
         except (FencepostError, OSError):
             return  # another one is read the next time
         known = self._known.setdefault(partition.place, {})
-        before = len(known)
         for batch in batches:
             for offset, digest, _ in batch.records:
                 if batch.epoch != known.setdefault((offset, digest), batch.epoch):
                     known[offset, digest] = NO_EPOCH
-        self._count += len(known) - before
 
     def filled(self, log: ReplicaLog) -> ReplicaLog:
         """Return a log in which each record that has no epoch has the one that was known of it, if one was."""

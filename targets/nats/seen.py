@@ -90,9 +90,10 @@ class Seen:
     # --- which group is a stream's -----------------------------------------------------------------------------
     def _current(self, stream: str, said: Words) -> Words:
         """Return what is said of the stream's group of now; begin an era if it is another one."""
-        self._named.setdefault(stream, {}).update(
-            {peer: {group.name for other, group in said if other == peer} for peer, _ in said}
-        )
+        naming: dict[str, set[str]] = {}
+        for peer, group in said:
+            naming.setdefault(peer, set()).add(group.name)
+        self._named.setdefault(stream, {}).update(naming)
         alone = [(peer, group) for peer, group in said if group.is_alone]
         if any(group.state == LEADER for _, group in said if not group.is_alone):
             alone = []  # it has company, and has yet to hear of it

@@ -38,7 +38,8 @@ import org.apache.rocketmq.remoting.exception.RemotingTooMuchRequestException;
  *     NUMBER poll WITHIN_MS BYTES_MAX             NUMBER polled TOPIC QUEUE OFFSET VALUE ...
  *                                                 NUMBER failed ERROR REMARK
  *
- * The first line that it tells is `ready`, once the library has started. It ends as soon as nobody can ask any more, and waits for nothing then.
+ * The first line that it tells is `ready`, once the library has started. It ends as soon as nobody can ask any
+ * more, and waits for nothing then.
  *
  * Source: DefaultMQProducerImpl.send and sendKernelImpl, NettyRemotingClient.invokeSync,
  *         MQClientInstance.updateTopicRouteInfoFromNameServer, DefaultLitePullConsumerImpl, 5.5.0.
@@ -70,7 +71,10 @@ public final class Client {
                 new OutputStreamWriter(new FileOutputStream("/dev/fd/" + args[5]), StandardCharsets.US_ASCII));
     }
 
-    /** Arguments: producer or consumer, its name, the name servers, the brokers' group, the handle to read, the handle to write. */
+    /**
+     * Arguments: producer or consumer, its name, the name servers, the brokers' group, the handle to read, the
+     * handle to write.
+     */
     public static void main(String[] args) {
         int code = 1;
         try {
